@@ -217,6 +217,7 @@ struct bp_alarm_log {
 	uint8_t state, flags;
 	uint16_t client_port;
 	uint8_t client_ip[16];
+	uint8_t severity;
 	struct bp_alarm_flow flow; /* broker_port 0: unknown */
 	char rule[BP_RULE_NAME_MAX + 1];
 	char client_id[64]; /* cut to fit, as topic and to are */

@@ -184,6 +184,19 @@ static void check_clear(
 		r->path, len, number);
 }
 
+/* The payload of the device has no space for them. */
+static void check_annotations(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule)
+{
+	const struct bp_yaml *at = bp_good(n, "annotations");
+
+	if (at != NULL && rule->annotations.n != 0 && rule->payload == BP_PAYLOAD_ORIGINAL)
+		bp_warning(r->messages, at->line, at->column,
+			"%s.annotations: only the envelope contains them; expected payload: "
+			"envelope, or no annotations",
+			r->path);
+}
+
 void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	struct bp_rule_spec *rule = base;
@@ -199,6 +212,7 @@ void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
 		rule->payload = BP_PAYLOAD_ORIGINAL;
 	}
 	check_clear(r, n, rule);
+	check_annotations(r, n, rule);
 }
 
 struct named_rule {

@@ -22,6 +22,8 @@ static const char *const binary_names[] = {"int8", "int16", "int32", "int64", "u
 	"uint32", "uint64", "float32", "float64", NULL};
 static const char *const byte_order_names[] = {"big", "little", NULL};
 static const char *const repeat_names[] = {"every", "on_change", NULL};
+static const char *const severity_names[] = {
+	"none", "info", "warning", "minor", "major", "critical", NULL};
 static const char *const action_names[] = {"publish", "mirror", NULL};
 static const char *const destination_names[] = {"mqtt", "kafka", "both", NULL};
 static const char *const sasl_names[] = {"scram-sha-512", "scram-sha-256", "plain", NULL};
@@ -56,6 +58,11 @@ static bool is_json(const void *base)
 static bool is_binary(const void *base)
 {
 	return ((const struct bp_rule_spec *)base)->value.kind == BP_VALUE_BINARY;
+}
+
+static bool has_annotations(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->annotations.n != 0;
 }
 
 /* clang-format off */
@@ -232,6 +239,10 @@ static const struct bp_setting rows[] = {
 	 .help = "Number of consecutive values, or the time, for which raise must be met before the alarm is raised. With off the first value raises it."},
 	{.path = "mqtt.rules[].repeat", .type = &bp_type_enum, IN(bp_rule_spec, repeat), .flags = BP_MAIN | BP_RELOAD, .enum_names = repeat_names, .preset = "every",
 	 .help = "every sends an alarm for each value that meets raise. on_change sends an alarm only when the state changes."},
+	{.path = "mqtt.rules[].severity", .type = &bp_type_enum, IN(bp_rule_spec, severity), .flags = BP_RELOAD, .enum_names = severity_names, .preset = "none",
+	 .help = "Severity of the rule's alarms. It is in the envelope, in the headers of Kafka, in events and in lists of alarms. A reload that changes it keeps the states of the rule."},
+	{.path = "mqtt.rules[].annotations", .type = &bp_type_annotations, IN(bp_rule_spec, annotations), .flags = BP_RELOAD, .present = has_annotations, .preset_text = "none",
+	 .help = "Texts that the envelope of each alarm of the rule contains, such as {runbook: \"https://example.org/overheat\"}. An alarm is published with the annotations that its rule has at that time. A reload that changes them keeps the states of the rule."},
 	{.path = "mqtt.rules[].action", .type = &bp_type_enum, IN(bp_rule_spec, action), .flags = BP_RELOAD, .enum_names = action_names, .preset = "publish",
 	 .help = "publish sends the alarm to its destination, by default with QoS 1 to the broker of mqtt.publisher. mirror immediately sends a copy of the device's frame, with another topic, to mqtt.mirror."},
 	{.path = "mqtt.rules[].payload", .type = &bp_type_enum, IN(bp_rule_spec, payload), .flags = BP_RELOAD, .enum_names = payload_names, .preset = "envelope", .preset_text = "envelope; original for action mirror",

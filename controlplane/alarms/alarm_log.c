@@ -51,6 +51,7 @@ void bp_alarm_log_add(
 	e->value = a->value;
 	e->state = a->state;
 	e->flags = a->flags;
+	e->severity = a->severity;
 	e->client_port = a->client_port;
 	memcpy(e->client_ip, a->client_ip, sizeof(e->client_ip));
 	e->flow = flow != NULL ? *flow : unknown;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "biplane/severity.h"
 #include "proto/payload/utf8.h"
 #include "proto/payload/value.h"
 
@@ -33,6 +34,15 @@ static bool reserve(struct bp_text *t, size_t need)
 		return false;
 	t->data = grown;
 	t->size = need;
+	return true;
+}
+
+bool bp_text_add(struct bp_text *t, const char *s, size_t len)
+{
+	if (!reserve(t, t->len + len))
+		return false;
+	memcpy(t->data + t->len, s, len);
+	t->len += len;
 	return true;
 }
 
@@ -88,6 +98,14 @@ static void put_string(struct bp_text *t, const char *s, size_t len)
 			t->data[t->len++] = (char)c;
 	}
 	t->data[t->len++] = '"';
+}
+
+bool bp_text_add_string(struct bp_text *t, const char *s, size_t len)
+{
+	if (!reserve(t, t->len + len * ESCAPE_MAX + 2))
+		return false;
+	put_string(t, s, len);
+	return true;
 }
 
 /* At least `width` digits. */
@@ -220,12 +238,24 @@ void bp_alarm_uid(const struct bp_alarm *a, char uid[BP_ALARM_UID_LEN + 1])
 	uid[BP_ALARM_UID_LEN] = '\0';
 }
 
-bool bp_envelope(const struct bp_alarm *a, struct bp_text *t)
+static void put_severity(struct bp_text *t, uint8_t severity)
+{
+	const char *name = bp_severity_name(severity);
+
+	if (name == NULL)
+		return;
+	put(t, ",\"severity\":\"");
+	put(t, name);
+	put(t, "\"");
+}
+
+bool bp_envelope(const struct bp_alarm *a, const char *annotations, struct bp_text *t)
 {
 	char uid[BP_ALARM_UID_LEN + 1];
 	size_t strings = (size_t)a->rule_len + a->topic_len + a->client_id_len;
+	size_t annotated = annotations != NULL ? strlen(annotations) : 0;
 
-	if (!reserve(t, strings * ESCAPE_MAX + FRAME_MAX))
+	if (!reserve(t, strings * ESCAPE_MAX + annotated + FRAME_MAX))
 		return false;
 	t->len = 0;
 	put(t, "{\"id\":");
@@ -236,6 +266,7 @@ bool bp_envelope(const struct bp_alarm *a, struct bp_text *t)
 	put(t, "\",\"rule\":");
 	put_string(t, bp_alarm_rule(a), a->rule_len);
 	put(t, a->state == BP_ALARM_CLEARED ? ",\"state\":\"cleared\"" : ",\"state\":\"raised\"");
+	put_severity(t, a->severity);
 	put(t, ",\"value\":");
 	put_value(t, a->value);
 	put(t, ",\"topic\":");
@@ -251,6 +282,10 @@ bool bp_envelope(const struct bp_alarm *a, struct bp_text *t)
 	put_time(t, a->time_ns);
 	put(t, ",\"qos\":");
 	put_u64(t, a->qos);
+	if (annotations != NULL) {
+		put(t, ",\"annotations\":");
+		put(t, annotations);
+	}
 	put(t, "}");
 	return true;
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "biplane/severity.h"
 #include "controlplane/alarms/envelope.h"
 #include "controlplane/alarms/kafka_conf.h"
 #include "controlplane/process/clock.h"
@@ -442,29 +443,46 @@ static size_t key_of(const struct bp_alarm *a, char *out)
 	return (size_t)a->rule_len + 1 + a->topic_len;
 }
 
+/* NULL: no memory. */
+static rd_kafka_headers_t *headers_of(const struct bp_alarm *a)
+{
+	const char *severity = bp_severity_name(a->severity);
+	rd_kafka_headers_t *h = rd_kafka_headers_new(5);
+	char id[24], uid[BP_ALARM_UID_LEN + 1];
+
+	if (h == NULL)
+		return NULL;
+	snprintf(id, sizeof(id), "%llu", (unsigned long long)a->id);
+	bp_alarm_uid(a, uid);
+	rd_kafka_header_add(h, "id", -1, id, -1);
+	rd_kafka_header_add(h, "uid", -1, uid, -1);
+	rd_kafka_header_add(h, "rule", -1, bp_alarm_rule(a), a->rule_len);
+	rd_kafka_header_add(
+		h, "state", -1, a->state == BP_ALARM_CLEARED ? "cleared" : "raised", -1);
+	if (severity != NULL)
+		rd_kafka_header_add(h, "severity", -1, severity, -1);
+	return h;
+}
+
 int bp_kafka_link_send(struct bp_kafka_link *l, const struct bp_link_message *m, uint16_t *mid)
 {
 	static char key[2 * (UINT16_MAX + 1)]; /* only the event loop uses it */
 	const struct bp_alarm *a = m->alarm;
-	const char *state = a->state == BP_ALARM_CLEARED ? "cleared" : "raised";
-	char id[24], uid[BP_ALARM_UID_LEN + 1];
+	rd_kafka_headers_t *headers;
 	rd_kafka_resp_err_t err;
 
-	if (!bp_kafka_link_up(l) || (*mid = next_mid(l)) == 0)
+	if (!bp_kafka_link_up(l) || (*mid = next_mid(l)) == 0 || (headers = headers_of(a)) == NULL)
 		return -1;
-	snprintf(id, sizeof(id), "%llu", (unsigned long long)a->id);
-	bp_alarm_uid(a, uid);
 	err = rd_kafka_producev(l->producer, RD_KAFKA_V_TOPIC(l->settings.topic),
 		RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(key, key_of(a, key)),
 		RD_KAFKA_V_VALUE((void *)(uintptr_t)m->payload, m->len),
-		RD_KAFKA_V_HEADER("id", id, -1), RD_KAFKA_V_HEADER("uid", uid, -1),
-		RD_KAFKA_V_HEADER("rule", bp_alarm_rule(a), a->rule_len),
-		RD_KAFKA_V_HEADER("state", state, -1), RD_KAFKA_V_OPAQUE((void *)(uintptr_t)*mid),
+		RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE((void *)(uintptr_t)*mid),
 		RD_KAFKA_V_END);
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR) { /* the library owns the headers now */
 		l->in_flight[*mid] = true;
 		return 0;
 	}
+	rd_kafka_headers_destroy(headers);
 	if (err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
 		return 1;
 	if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL)

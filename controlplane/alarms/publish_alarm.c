@@ -58,7 +58,7 @@ int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t 
 	int rc;
 
 	if ((a->flags & BP_ALARM_F_ENVELOPE) != 0) {
-		if (!bp_envelope(a, &p->envelope))
+		if (!bp_envelope(a, bp_annotations_of(&p->first->annotations, a), &p->envelope))
 			return -1;
 		payload = p->envelope.data;
 		len = p->envelope.len;

@@ -473,6 +473,10 @@ int bp_publisher_configure(
 	const struct bp_destination_settings s = settings_of(mqtt);
 	int rc = 0;
 
+	if (!bp_annotations_set(&p->annotations, mqtt->rules, mqtt->n_rules)) {
+		snprintf(err, err_size, "no memory for the annotations of the rules");
+		rc = -1;
+	}
 	for (; p != NULL; p = p->next) {
 		if (p->to->configure(p->link, &s, err, err_size) != 0) {
 			rc = -1;
@@ -639,6 +643,7 @@ struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *sh
 	clear_gauges(&shm->control->publisher[BP_TO_KAFKA]);
 	set(&shm->control->publisher[BP_TO_KAFKA].max_inflight, 0);
 	if (p == NULL || (mqtt->kafka.enabled && !add_publisher(p, mqtt)) ||
+		!bp_annotations_set(&p->annotations, mqtt->rules, mqtt->n_rules) ||
 		!bp_ring_events_add(rings, bp_shm_ring(shm, 0), shm->workers, on_records, p)) {
 		snprintf(err, err_size, "no memory or timer for the publisher");
 		bp_publisher_free(p);

@@ -8,6 +8,7 @@
 
 #include "config/mqtt/settings.h"
 #include "controlplane/alarms/alarm_log.h"
+#include "controlplane/alarms/annotations.h"
 #include "controlplane/alarms/backlog.h"
 #include "controlplane/alarms/envelope.h"
 #include "controlplane/alarms/faults.h"
@@ -47,6 +48,7 @@ struct bp_publisher {
 	 * The link is `link` of `to`. */
 	struct bp_publisher *first, *next;
 	const struct bp_alarm_keeper *keeper; /* NULL: none */
+	struct bp_annotations annotations;    /* of the first publisher, for all */
 	struct bp_alarm_latency *latency;
 	void *link;
 	struct bp_spool *spool;

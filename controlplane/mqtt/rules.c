@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "controlplane/process/clock.h"
+#include "shm/hash.h"
 
 static int by_value(const void *a, const void *b)
 {
@@ -62,6 +63,19 @@ static bool same_mirror(const struct bp_mirror_target *a, const struct bp_mirror
 	       a->tcp_port == b->tcp_port;
 }
 
+/* The severities of the rules: no part of their uids. The order of the rules does not count. */
+static uint64_t sum_severities(const struct bp_ruleset *rs)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < rs->n_rules; i++) {
+		const struct bp_rule *r = bp_ruleset_rule(rs, i);
+
+		sum += bp_mix64(r->uid ^ bp_mix64(r->severity));
+	}
+	return sum;
+}
+
 static int build(struct bp_rules *r, const struct bp_config_mqtt *mqtt,
 	const struct bp_ruleset *old, char *err, size_t err_size)
 {
@@ -96,7 +110,8 @@ int bp_rules_prepare(struct bp_rules *r, const struct bp_config_mqtt *mqtt, bool
 	r->rules = r->image->n_rules;
 	r->unchanged = count_common(old, r->image);
 	if (keep_same && old->generation != 0 && old->n_rules == r->image->n_rules &&
-		r->unchanged == old->n_rules && same_mirror(&old->clone, &r->image->clone))
+		r->unchanged == old->n_rules && sum_severities(old) == sum_severities(r->image) &&
+		same_mirror(&old->clone, &r->image->clone))
 		bp_rules_discard(r);
 	return 0;
 }

@@ -47,6 +47,13 @@ static json_t *client(const struct bp_alarm *a)
 	return json_string(s);
 }
 
+static json_t *severity(uint8_t severity)
+{
+	const char *name = bp_severity_name(severity);
+
+	return name != NULL ? json_string(name) : json_null();
+}
+
 json_t *bp_replay_alarm(const struct bp_alarm *a)
 {
 	json_t *o = json_object();
@@ -55,6 +62,7 @@ json_t *bp_replay_alarm(const struct bp_alarm *a)
 	json_object_set_new(o, "rule", text(bp_alarm_rule(a), a->rule_len));
 	json_object_set_new(
 		o, "state", json_string(a->state == BP_ALARM_RAISED ? "raised" : "cleared"));
+	json_object_set_new(o, "severity", severity(a->severity));
 	json_object_set_new(o, "client", client(a));
 	json_object_set_new(o, "client_id",
 		a->client_id_len ? text(bp_alarm_client_id(a), a->client_id_len) : json_null());

@@ -30,10 +30,10 @@ struct bp_alarm {
 	uint64_t id;      /* increases over the whole gateway */
 	uint64_t time_ns; /* arrival of the frame that completed the PUBLISH; Unix time */
 	double value;
-	uint8_t state; /* enum bp_alarm_state */
-	uint8_t flags; /* BP_ALARM_F_* */
-	uint8_t qos;   /* of the device's PUBLISH */
-	uint8_t pad0;
+	uint8_t state;        /* enum bp_alarm_state */
+	uint8_t flags;        /* BP_ALARM_F_* */
+	uint8_t qos;          /* of the device's PUBLISH */
+	uint8_t severity;     /* enum bp_severity */
 	uint16_t client_port; /* host byte order */
 	uint16_t rule_len;
 	uint8_t client_ip[16];

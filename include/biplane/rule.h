@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "biplane/severity.h"
 #include "proto/payload/value.h"
 
 /*
@@ -63,6 +64,15 @@ enum bp_payload { BP_PAYLOAD_ORIGINAL, BP_PAYLOAD_ENVELOPE };
 #define BP_RULE_FILTER_MAX 1023
 #define BP_RULE_TO_MAX 255 /* bytes of the `to` template */
 
+/* Texts that the operator adds to the alarms of a rule. */
+#define BP_RULE_ANNOTATIONS_MAX 8u
+#define BP_RULE_ANNOTATIONS_SIZE 512u /* bytes of all, each key and value with a NUL */
+#define BP_RULE_ANNOTATION_KEY_MAX 63u
+struct bp_rule_annotations {
+	uint16_t n, used;                    /* used: bytes of text */
+	char text[BP_RULE_ANNOTATIONS_SIZE]; /* key NUL value NUL key NUL ... */
+};
+
 struct bp_rule_spec {
 	char name[BP_RULE_NAME_MAX + 1];
 	char filter[BP_RULE_FILTER_MAX + 1]; /* MQTT topic filter, valid UTF-8 */
@@ -77,7 +87,9 @@ struct bp_rule_spec {
 	uint8_t action;              /* enum bp_action */
 	uint8_t payload;             /* enum bp_payload; ORIGINAL for action mirror */
 	uint8_t destination;         /* enum bp_destination_choice, of action publish */
+	uint8_t severity;            /* enum bp_severity */
 	char to[BP_RULE_TO_MAX + 1]; /* template: {topic}, {rule}, {client} */
+	struct bp_rule_annotations annotations;
 };
 
 /* Destination of mirrored frames. All fields in network byte order, as in the frame. */

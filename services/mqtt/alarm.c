@@ -165,6 +165,7 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 			     (rule->destination == BP_DESTINATION_KAFKA ? BP_ALARM_F_NOT_MQTT : 0) |
 			     (f->flags & BP_FLOW_IP6 ? BP_ALARM_F_IP6 : 0));
 	a->qos = p->qos;
+	a->severity = rule->severity;
 	a->client_port = (uint16_t)(f->k1 >> 16);
 	memcpy(a->client_ip, f->client_ip, 16);
 	a->rule_len = rule->name_len;

@@ -40,6 +40,7 @@ struct bp_rule {
 	uint8_t payload;
 	uint8_t to_client;   /* `to` holds {client} */
 	uint8_t destination; /* enum bp_destination_choice */
+	uint8_t severity;    /* enum bp_severity; no part of uid, so a change keeps the state */
 	uint16_t name_len, to_len;
 	/* second line and on */
 	struct bp_short_ranges short_raise; /* `raise`, for short numbers */

@@ -401,6 +401,7 @@ static int rule_fill(struct draft *d, uint32_t i)
 	r->hold_ns = s->hold_ns;
 	r->payload = s->payload;
 	r->destination = s->destination;
+	r->severity = s->severity;
 	r->stateful = s->has_clear || s->hold != BP_HOLD_NONE || s->repeat == BP_REPEAT_ON_CHANGE;
 	r->fast = r->stateful ? BP_RULE_FAST_NO : fast_way(s->value.kind);
 	r->name_len = (uint16_t)name;

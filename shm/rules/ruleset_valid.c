@@ -37,8 +37,9 @@ static bool rules_valid(const struct bp_ruleset *rs, uint32_t max_rules)
 
 		if (r->source >= rs->n_sources || r->slot >= max_rules ||
 			!chain_valid(rs, r->next, i) || r->name_len > BP_RULE_NAME_MAX ||
-			r->to_len > BP_RULE_TO_MAX || r->name[BP_RULE_NAME_MAX] ||
-			r->to[BP_RULE_TO_MAX] || !array_valid(rs, r->filter, r->filter_len, 1, 1))
+			r->to_len > BP_RULE_TO_MAX || r->severity >= BP_SEVERITIES ||
+			r->name[BP_RULE_NAME_MAX] || r->to[BP_RULE_TO_MAX] ||
+			!array_valid(rs, r->filter, r->filter_len, 1, 1))
 			return false;
 	}
 	return true;

@@ -53,16 +53,16 @@ def connection(n):
 
 
 def alarm(n, at, state="raised", **more):
-    return {"id": 1795713115427790 + n, "time": utc(at), "time_ns": int(at * 1e9), "rule": "overheat", "state": state,
+    return {"id": 1795713115427790 + n, "time": utc(at), "time_ns": int(at * 1e9), "rule": "overheat", "state": state, "severity": ("critical", "minor", None)[n % 3],
             "value": 91.5 if state == "raised" else 73.25, "client": f"10.0.0.{n % 5 + 1}:33392", "client_id": f"oven-{n % 5:03}",
             "topic": f"plant/oven{n % 5}/temperature", "publish_topic": f"alarm/plant/oven{n % 5}/temperature", "action": "publish", **more}
 
 
 def alarm_event(a):
     address, _, tcp_port = a["client"].rpartition(":")
-    kept = ("state", "rule", "value", "id", "client_id", "topic", "publish_topic", "action")
+    kept = ("state", "severity", "rule", "value", "id", "client_id", "topic", "publish_topic", "action")
     return {"timestamp": a["time"], "event_type": "alarm", "src_ip": address, "src_port": int(tcp_port), "proto": "TCP",
-            "alarm": {k: a[k] for k in kept}}
+            "alarm": {k: a[k] for k in kept if a[k] is not None}}
 
 
 def data():

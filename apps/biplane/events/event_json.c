@@ -369,6 +369,8 @@ json_t *bp_event_json_alarm(const struct bp_event_json *x, const struct bp_alarm
 	o = json_pack("{ss so sf}", "state", a->state == BP_ALARM_CLEARED ? "cleared" : "raised",
 		"rule", bp_text_json(a->rule, sizeof(a->rule)), "value", a->value);
 	set_integer(o, "id", a->id);
+	if (bp_severity_name(a->severity) != NULL)
+		set(o, "severity", json_string(bp_severity_name(a->severity)));
 	if (a->client_id[0] != '\0')
 		set(o, "client_id", bp_text_json(a->client_id, sizeof(a->client_id)));
 	set(o, "topic", bp_text_json(a->topic, sizeof(a->topic)));

@@ -3,14 +3,17 @@
 
 import json
 
+import jsonschema
 import pytest
 
 from conftest import config_for, overheat
-from lab import wait_until
+from lab import ROOT, wait_until
 from load import Load
 from peers import Collector, Expected, usual_value
 
-ENVELOPE = [overheat(payload="envelope")]
+ANNOTATIONS = {"site": "north \"1\"", "runbook": "https://example.org/überhitzt"}
+ENVELOPE = [overheat(payload="envelope", severity="major", annotations=ANNOTATIONS)]
+SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "docs" / "reference" / "alarm-envelope.schema.json").read_text()))
 
 
 def values(collector):
@@ -18,7 +21,9 @@ def values(collector):
     seen = {}
     for topic, payload in list(collector.messages):
         a = json.loads(payload)
+        SCHEMA.validate(a)
         assert topic == f"alarm/{a['topic']}" and a["rule"] == "overheat" and a["state"] == "raised"
+        assert a["severity"] == "major" and a["annotations"] == ANNOTATIONS
         seen.setdefault(a["id"], a)
     return seen
 

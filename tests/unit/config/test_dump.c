@@ -50,10 +50,12 @@
 	"repeat: "                                                                                 \
 	"on_change, payload: original, publish: {topic: \"x/{topic}/{rule}/{client}\"}}\n"         \
 	"    - {name: b, topic: \"t/\\u00e4 \\\\ \\u0001\", value: {json: \"$.a['b \\\\'c']"       \
-	"[3]['\\\\u0000']\"}, raise: inside 1..2, hold: 10s, action: mirror}\n"                    \
+	"[3]['\\\\u0000']\"}, raise: inside 1..2, hold: 10s, action: mirror, severity: "           \
+	"critical}\n"                                                                              \
 	"    - {name: c, topic: +/x, value: {binary: {type: uint32, offset: 9, byte_order: "       \
 	"little}}, "                                                                               \
-	"raise: outside 1..2, publish: {destination: both}}\n"
+	"raise: outside 1..2, publish: {destination: both}, annotations: {site: north, "           \
+	"runbook: \"https://example.org/#1\"}}\n"
 
 #define HEALTH                                                                                     \
 	"ports: [{name: a, device: x, routed: {addresses: 10.0.0.1/24}}]\nhealth_devices: {cse: "  \
@@ -166,6 +168,10 @@ static void all_sections_are_read(void **state)
 	assert_true(r[1].hold == BP_HOLD_TIME && r[1].hold_ns == 10000000000);
 	assert_true(r[1].action == BP_ACTION_MIRROR && r[1].payload == BP_PAYLOAD_ORIGINAL);
 	assert_false(r[1].has_clear);
+	assert_true(r[0].severity == BP_SEVERITY_NONE && r[1].severity == BP_SEVERITY_CRITICAL);
+	assert_true(r[1].annotations.n == 0 && r[2].annotations.n == 2);
+	assert_memory_equal(r[2].annotations.text, "site\0north\0runbook\0https://example.org/#1",
+		r[2].annotations.used);
 	assert_true(r[2].value.kind == BP_VALUE_BINARY && r[2].value.binary.type == BP_BIN_UINT32);
 	assert_true(r[2].value.binary.offset == 9 && r[2].value.binary.little_endian == 1);
 	assert_int_equal(r[2].payload, BP_PAYLOAD_ENVELOPE);
@@ -252,7 +258,7 @@ static void defaults_are_dumped(void **state)
 		"\"r\"\n      topic: "
 		"\"t\"\n"
 		"      value: text\n      raise:\n        above: 1\n      hold: off\n      repeat: "
-		"every\n"
+		"every\n      severity: none\n"
 		"      action: publish\n      payload: envelope\n      publish:\n        topic: "
 		"\"alarm/{topic}\"\n        destination: mqtt\n" AGGREGATION_DEFAULTS);
 	free(text);

@@ -442,6 +442,10 @@ static void rules_must_agree(void **state)
 		"f.yaml:6:66: mqtt.rules[0].payload: action mirror sends the device's own payload; "
 		"expected "
 		"original, or action publish\n");
+	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", payload: original, "
+		  "annotations: {a: b}}\n",
+		"f.yaml:6:73: warning: mqtt.rules[0].annotations: only the envelope contains them; "
+		"expected payload: envelope, or no annotations\n");
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", value: {json: $.a, binary: "
 		  "{}}}\n",
 		"f.yaml:6:48: mqtt.rules[0].value: both json and binary are given; expected text, "

@@ -97,6 +97,7 @@ struct bp_alarm *test_alarm_make(const struct test_alarm *t)
 	a->state = t->state;
 	a->flags = t->flags;
 	a->qos = t->qos;
+	a->severity = t->severity;
 	a->client_port = 40312;
 	memcpy(a->client_ip, ip, sizeof(ip));
 	a->rule_len = (uint16_t)length(t->rule);

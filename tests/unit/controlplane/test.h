@@ -59,7 +59,7 @@ uint64_t test_random(uint64_t *state);
 struct test_alarm {
 	uint64_t id, time_ns;
 	double value;
-	uint8_t state, flags, qos;
+	uint8_t state, flags, qos, severity;
 	const char *rule, *client_id, *topic, *to, *payload;
 };
 struct bp_alarm *test_alarm_make(const struct test_alarm *t);

@@ -8,6 +8,8 @@ import {Table} from "./table.js";
 const ms = (n) => (typeof n === "number" ? duration(n / 1000) : NONE);
 const words = (text) => (text ? String(text).replaceAll("_", " ") : NONE);
 
+const SEVERITY_LEVELS = {critical: "bad", major: "bad", minor: "warn", warning: "warn", info: "good"};
+
 const number = (key, label, text = (row, v) => count(v), more = {}) => ({key, label, number: true, text, ...more});
 
 function age(row) {
@@ -22,6 +24,7 @@ export function alarmTable(brief) {
     columns: [
       {key: "at", label: "Time", text: (row) => clockTime(row.at)},
       {key: "state", label: "State", level: (row) => (row.state === "raised" ? "bad" : "good")},
+      {key: "severity", label: "Severity", level: (row) => SEVERITY_LEVELS[row.severity] ?? null},
       number("value", "Value", (row, v) => (typeof v === "number" ? String(v) : NONE)),
       {key: "rule", label: "Rule"},
       {key: "topic", label: "Topic"},

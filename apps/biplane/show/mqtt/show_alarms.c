@@ -6,17 +6,25 @@
 #include "apps/biplane/text.h"
 #include "controlplane/alarms/alarm_log.h"
 
+static json_t *severity(const struct bp_alarm_log *a)
+{
+	const char *name = bp_severity_name(a->severity);
+
+	return name != NULL ? json_string(name) : json_null();
+}
+
 static json_t *alarm_row(const struct bp_alarm_log *a)
 {
 	char time[BP_TEXT_TIME], client[BP_TEXT_ADDRESS];
 
 	bp_text_time(a->time_ns, time);
 	bp_text_address(a->client_ip, a->flags & BP_ALARM_F_IP6, a->client_port, client);
-	return json_pack("{sI ss sI so ss sf ss so so so ss}", "id", (json_int_t)a->id, "time",
+	return json_pack("{sI ss sI so ss so sf ss so so so ss}", "id", (json_int_t)a->id, "time",
 		time, "time_ns", (json_int_t)a->time_ns, "rule",
 		bp_text_json(a->rule, sizeof(a->rule)), "state",
-		a->state == BP_ALARM_CLEARED ? "cleared" : "raised", "value", a->value, "client",
-		client, "client_id", bp_text_json(a->client_id, sizeof(a->client_id)), "topic",
+		a->state == BP_ALARM_CLEARED ? "cleared" : "raised", "severity", severity(a),
+		"value", a->value, "client", client, "client_id",
+		bp_text_json(a->client_id, sizeof(a->client_id)), "topic",
 		bp_text_json(a->topic, sizeof(a->topic)), "publish_topic",
 		bp_text_json(a->to, sizeof(a->to)), "action",
 		a->flags & BP_ALARM_F_MIRROR ? "mirror" : "publish");
@@ -50,6 +58,7 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"time", "TIME", 0},
 		{"rule", "RULE", 0},
 		{"state", "STATE", 0},
+		{"severity", "SEVERITY", 0},
 		{"value", "VALUE", 1},
 		{"client", "CLIENT", 0},
 		{"client_id", "CLIENT-ID", 0},

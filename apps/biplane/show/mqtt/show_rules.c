@@ -43,6 +43,13 @@ static json_t *hold(const struct bp_rule *r)
 	}
 }
 
+static json_t *severity(const struct bp_rule *r)
+{
+	const char *name = bp_severity_name(r->severity);
+
+	return name != NULL ? json_string(name) : json_null();
+}
+
 static json_t *rule_row(const struct bp_ruleset *rs, const struct bp_rule *r)
 {
 	char source[BP_TEXT_SOURCE], raise[BP_TEXT_CONDITION], clear[BP_TEXT_CONDITION];
@@ -50,13 +57,13 @@ static json_t *rule_row(const struct bp_ruleset *rs, const struct bp_rule *r)
 	bp_text_source(bp_ruleset_source(rs, r->source), source);
 	bp_text_condition(&r->raise, raise);
 	bp_text_condition(&r->clear, clear);
-	return json_pack("{so so so ss so so ss ss so ss}", "name",
+	return json_pack("{so so so ss so so ss so ss so ss}", "name",
 		bp_text_json(r->name, sizeof(r->name)), "filter",
 		bp_text_json(bp_rules_filter(rs, r), r->filter_len), "value",
 		bp_text_json(source, sizeof(source)), "raise", raise, "clear",
 		r->has_clear ? json_string(clear) : json_null(), "hold", hold(r), "repeat",
-		r->repeat == BP_REPEAT_ON_CHANGE ? "on_change" : "every", "action",
-		r->action == BP_ACTION_MIRROR ? "mirror" : "publish", "publish_topic",
+		r->repeat == BP_REPEAT_ON_CHANGE ? "on_change" : "every", "severity", severity(r),
+		"action", r->action == BP_ACTION_MIRROR ? "mirror" : "publish", "publish_topic",
 		bp_text_json(r->to, sizeof(r->to)), "payload",
 		r->payload == BP_PAYLOAD_ENVELOPE ? "envelope" : "original");
 }
@@ -103,6 +110,7 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"clear", "CLEAR", 0},
 		{"hold", "HOLD", 0},
 		{"repeat", "REPEAT", 0},
+		{"severity", "SEVERITY", 0},
 		{"action", "ACTION", 0},
 		{"publish_topic", "PUBLISH-TOPIC", 0},
 		{"matched", "MATCHED", 1},

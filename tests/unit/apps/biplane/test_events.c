@@ -10,6 +10,7 @@
 #include "apps/biplane/events/event_reader.h"
 #include "biplane/counters/general.h"
 #include "biplane/counters/mqtt.h"
+#include "biplane/severity.h"
 #include "controlplane/alarms/alarm_log.h"
 #include "shm/events/plane_events.h"
 #include "shm/fault.h"
@@ -134,6 +135,7 @@ static void add_alarm(uint64_t time_ns, double value, bool with_flow)
 		.time_ns = time_ns,
 		.value = value,
 		.state = BP_ALARM_RAISED,
+		.severity = with_flow ? BP_SEVERITY_CRITICAL : BP_SEVERITY_NONE,
 		.client_port = 40000,
 		.client_ip = {10, 0, 0, 5},
 		.rule_len = 8,
@@ -184,10 +186,11 @@ static void alarms_have_their_shape(void **state)
 	read_with((struct bp_event_reader_options){0});
 	add_alarm(T0, 85.5, true);
 	add_alarm(T0, 85.5, false);
-	expect_line(AT "\"event_type\":\"alarm\"," TUPLE
-		       "\"alarm\":{\"state\":\"raised\",\"rule\":\"overheat\",\"value\":85.5,"
-		       "\"id\":9,\"client_id\":\"oven-7\",\"topic\":\"a/b/c\","
-		       "\"publish_topic\":\"alarm/x\",\"action\":\"publish\"}}");
+	expect_line(AT
+		"\"event_type\":\"alarm\"," TUPLE
+		"\"alarm\":{\"state\":\"raised\",\"rule\":\"overheat\",\"value\":85.5,"
+		"\"id\":9,\"severity\":\"critical\",\"client_id\":\"oven-7\",\"topic\":\"a/b/c\","
+		"\"publish_topic\":\"alarm/x\",\"action\":\"publish\"}}");
 	expect_line(AT "\"event_type\":\"alarm\",\"instance\":\"test\",\"src_ip\":\"10.0.0.5\","
 		       "\"src_port\":40000,\"proto\":\"TCP\","
 		       "\"alarm\":{\"state\":\"raised\",\"rule\":\"overheat\",\"value\":85.5,"

@@ -43,6 +43,7 @@ static void add_alarm(struct bp_alarm_log_writer *w, uint64_t id, uint8_t flags,
 		.value = value,
 		.state = flags & BP_ALARM_F_MIRROR ? BP_ALARM_CLEARED : BP_ALARM_RAISED,
 		.flags = flags,
+		.severity = flags & BP_ALARM_F_MIRROR ? BP_SEVERITY_NONE : BP_SEVERITY_MAJOR,
 		.client_port = 40000,
 		.client_ip = {192, 0, 2, 9},
 		.rule_len = 4,
@@ -78,6 +79,8 @@ static void alarms_newest_last(void **state)
 	assert_text(row(v, "alarms", 0), "rule", "rule");
 	assert_text(row(v, "alarms", 0), "state", "raised");
 	assert_text(row(v, "alarms", 0), "action", "publish");
+	assert_text(row(v, "alarms", 0), "severity", "major");
+	assert_true(json_is_null(json_object_get(row(v, "alarms", 1), "severity")));
 	assert_true(json_real_value(json_object_get(row(v, "alarms", 0), "value")) == 80.5);
 	assert_text(row(v, "alarms", 0), "client", "192.0.2.9:40000");
 	assert_text(row(v, "alarms", 0), "client_id", "cid");

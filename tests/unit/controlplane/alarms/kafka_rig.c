@@ -154,6 +154,7 @@ void kafka_put(struct fixture *f, unsigned worker, uint64_t id, unsigned key, ui
 		.value = 81.5,
 		.state = BP_ALARM_RAISED,
 		.flags = flags,
+		.severity = id % 2 == 0 ? BP_SEVERITY_MAJOR : BP_SEVERITY_NONE,
 		.rule = "r",
 		.topic = topic,
 		.to = "alarm/x",
@@ -178,6 +179,18 @@ static void header(const rd_kafka_message_t *m, const char *name, char *out, siz
 	copy_text(out, size, value, len);
 }
 
+static void optional_header(const rd_kafka_message_t *m, const char *name, char *out, size_t size)
+{
+	rd_kafka_headers_t *headers;
+	const void *value;
+	size_t len;
+
+	out[0] = '\0';
+	if (rd_kafka_message_headers(m, &headers) == 0 &&
+		rd_kafka_header_get_last(headers, name, &value, &len) == 0)
+		copy_text(out, size, value, len);
+}
+
 static void record(struct fixture *f, const rd_kafka_message_t *m)
 {
 	struct kafka_message *to;
@@ -195,6 +208,7 @@ static void record(struct fixture *f, const rd_kafka_message_t *m)
 	header(m, "uid", to->uid, sizeof(to->uid));
 	header(m, "rule", to->rule, sizeof(to->rule));
 	header(m, "state", to->state, sizeof(to->state));
+	optional_header(m, "severity", to->severity, sizeof(to->severity));
 	to->id = strtoull(id, NULL, 10);
 }
 

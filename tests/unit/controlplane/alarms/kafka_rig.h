@@ -23,6 +23,7 @@ struct event;
 struct kafka_message {
 	uint64_t id; /* header */
 	char key[64], value[512], uid[40], rule[64], state[16];
+	char severity[16]; /* "": no such header */
 };
 
 /* A publisher with a segment of two workers, librdkafka's mock cluster, and a consumer. */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "biplane/rule.h"
+#include "controlplane/alarms/annotations.h"
 #include "controlplane/alarms/envelope.h"
 
 static char *envelope(const struct bp_alarm *a)
@@ -14,7 +16,7 @@ static char *envelope(const struct bp_alarm *a)
 	static struct bp_text t;
 	static char text[4096];
 
-	assert_true(bp_envelope(a, &t));
+	assert_true(bp_envelope(a, NULL, &t));
 	assert_true(t.len < sizeof(text));
 	memcpy(text, t.data, t.len);
 	text[t.len] = '\0';
@@ -45,6 +47,93 @@ static void exact_text(void **state)
 		"\"client_id\":\"sensor-1\",\"time\":\"2026-11-21T03:04:05.123456789Z\",\"qos\":"
 		"1}");
 	free(a);
+}
+
+static void severity_and_annotations(void **state)
+{
+	static const char *const name[BP_SEVERITIES + 1] = {
+		NULL, "info", "warning", "minor", "major", "critical", NULL};
+	struct test_alarm t = plain;
+
+	(void)state;
+	for (uint8_t i = 0; i <= BP_SEVERITIES; i++) { /* the last one is none */
+		struct bp_text text = {0};
+		struct bp_alarm *a;
+		json_t *o;
+
+		t.severity = i;
+		a = test_alarm_make(&t);
+		assert_true(bp_envelope(a, i == 0 ? NULL : "{\"a\":\"b\"}", &text));
+		o = json_loadb(text.data, text.len, 0, NULL);
+		assert_non_null(o);
+		assert_int_equal(json_object_size(o),
+			10 + (i != 0) + (i < BP_SEVERITIES && name[i] != NULL));
+		if (i < BP_SEVERITIES && name[i] != NULL)
+			assert_string_equal(
+				json_string_value(json_object_get(o, "severity")), name[i]);
+		if (i != 0)
+			assert_string_equal(json_string_value(json_object_get(
+						    json_object_get(o, "annotations"), "a")),
+				"b");
+		json_decref(o);
+		bp_text_free(&text);
+		free(a);
+	}
+}
+
+static void annotate(struct bp_rule_spec *r, const char *name, const char *text, uint16_t n)
+{
+	memset(r, 0, sizeof(*r));
+	strcpy(r->name, name);
+	r->annotations.n = n;
+	for (unsigned i = 0; i < 2u * n; i++, text += strlen(text) + 1) {
+		strcpy(r->annotations.text + r->annotations.used, text);
+		r->annotations.used = (uint16_t)(r->annotations.used + strlen(text) + 1);
+	}
+}
+
+static const char *annotations_of(const struct bp_annotations *a, const char *rule)
+{
+	struct test_alarm t = plain;
+	struct bp_alarm *alarm;
+	const char *found;
+
+	t.rule = rule;
+	alarm = test_alarm_make(&t);
+	found = bp_annotations_of(a, alarm);
+	free(alarm);
+	return found;
+}
+
+/* Of the rule with this name in the present rules, whatever they were before. */
+static void annotations_are_those_of_the_active_rules(void **state)
+{
+	static const char longest[] =
+		"0123456789012345678901234567890123456789012345678901234567890123";
+	struct bp_rule_spec *r = calloc(4, sizeof(*r));
+	struct bp_annotations a = {0};
+
+	(void)state;
+	assert_null(annotations_of(&a, "b"));
+	annotate(&r[0], "b", "site\0north \"1\"\nx\0z\0", 2);
+	annotate(&r[1], "none", "", 0);
+	annotate(&r[2], "a", "k\0v", 1);
+	annotate(&r[3], "c", "k\0w", 1);
+	assert_true(bp_annotations_set(&a, r, 4));
+	assert_string_equal(
+		annotations_of(&a, "b"), "{\"site\":\"north \\\"1\\\"\\nx\",\"z\":\"\"}");
+	assert_string_equal(annotations_of(&a, "a"), "{\"k\":\"v\"}");
+	assert_string_equal(annotations_of(&a, "c"), "{\"k\":\"w\"}");
+	assert_null(annotations_of(&a, "none"));
+	assert_null(annotations_of(&a, "ab"));
+	assert_null(annotations_of(&a, longest)); /* no rule has such a name */
+	assert_true(bp_annotations_set(&a, r + 2, 1));
+	assert_string_equal(annotations_of(&a, "a"), "{\"k\":\"v\"}");
+	assert_null(annotations_of(&a, "b"));
+	assert_true(bp_annotations_set(&a, r + 1, 1));
+	assert_null(annotations_of(&a, "a"));
+	bp_annotations_free(&a);
+	free(r);
 }
 
 static void cleared_ip6_no_client_id(void **state)
@@ -212,7 +301,7 @@ static void time_is_that_of_the_calendar(void **state)
 
 		t.time_ns = s * 1000000000u + i;
 		a = test_alarm_make(&t);
-		assert_true(bp_envelope(a, &out));
+		assert_true(bp_envelope(a, NULL, &out));
 		assert_non_null(gmtime_r(&seconds, &tm));
 		strftime(expected, sizeof(expected), "\"time\":\"%Y-%m-%dT%H:%M:%S.", &tm);
 		assert_non_null(memmem(out.data, out.len, expected, strlen(expected)));
@@ -237,7 +326,7 @@ static void longest_strings_fit(void **state)
 	t.id = UINT64_MAX >> 1;
 	t.time_ns = UINT64_MAX;
 	a = test_alarm_make(&t);
-	assert_true(bp_envelope(a, &out));
+	assert_true(bp_envelope(a, NULL, &out));
 	assert_true(out.len <= out.size);
 	o = json_loadb(out.data, out.len, 0, NULL);
 	assert_non_null(o);
@@ -252,6 +341,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exact_text),
+		cmocka_unit_test(severity_and_annotations),
+		cmocka_unit_test(annotations_are_those_of_the_active_rules),
 		cmocka_unit_test(cleared_ip6_no_client_id),
 		cmocka_unit_test(the_uid_depends_on_rule_topic_and_transition),
 		cmocka_unit_test(escaped_strings_are_valid_json),

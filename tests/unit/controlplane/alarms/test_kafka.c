@@ -72,6 +72,7 @@ static void a_message_has_key_value_and_headers(void **state)
 		assert_string_equal(m->key, m->id == 7 ? "r:t1" : "r:t2");
 		assert_string_equal(m->rule, "r");
 		assert_string_equal(m->state, "raised");
+		assert_string_equal(m->severity, m->id == 8 ? "major" : "");
 		if (m->id == 7)
 			assert_string_equal(m->value, "7");
 		else

@@ -268,6 +268,12 @@ static void same_rules_stay_untouched(void **state)
 	f->mqtt.mirror.enabled = false;
 	assert_int_equal(apply(f, true, WAIT_NS), 0);
 	assert_int_equal(f->result.generation, 6);
+	/* A severity is a change, but the rule keeps its state. */
+	f->mqtt.rules[0].severity = BP_SEVERITY_MAJOR;
+	assert_int_equal(apply(f, true, WAIT_NS), 0);
+	assert_int_equal(f->result.generation, 7);
+	assert_int_equal(f->result.unchanged, 1);
+	assert_int_equal(bp_ruleset_rule(in_force(f), 0)->severity, BP_SEVERITY_MAJOR);
 	free(before);
 }
 

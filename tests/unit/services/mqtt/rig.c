@@ -451,6 +451,7 @@ struct told_list rig_told(struct rig *r)
 		t->state = a->state;
 		t->flags = a->flags;
 		t->qos = a->qos;
+		t->severity = a->severity;
 		t->transition = bp_alarm_transition(a);
 		t->client_port = a->client_port;
 		memcpy(t->client_ip, a->client_ip, 16);

@@ -94,7 +94,7 @@ void rig_fin_both(struct rig *r, struct peer *c);
 struct told {
 	uint64_t id, time_ns;
 	double value;
-	uint8_t state, flags, qos;
+	uint8_t state, flags, qos, severity;
 	uint64_t transition;
 	uint16_t client_port;
 	uint8_t client_ip[16];

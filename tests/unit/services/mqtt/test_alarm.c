@@ -17,6 +17,7 @@ static void open_rig(const char *to)
 	struct bp_rule_spec rule = rig_rule("overheat", "plant/+/temperature", BP_COND_GT, 80);
 
 	snprintf(rule.to, sizeof(rule.to), "%s", to);
+	rule.severity = BP_SEVERITY_MINOR;
 	rig_defaults(&rig);
 	rig_open(&rig);
 	rig_rules(&rig, &rule, 1);
@@ -47,6 +48,7 @@ static void every_field(void **state)
 		assert_int_equal(l.a[0].state, BP_ALARM_RAISED);
 		assert_int_equal(l.a[0].flags, BP_ALARM_F_RETAIN | (ip6 ? BP_ALARM_F_IP6 : 0));
 		assert_int_equal(l.a[0].qos, 2);
+		assert_int_equal(l.a[0].severity, BP_SEVERITY_MINOR);
 		assert_int_equal(l.a[0].client_port, c.client_port);
 		assert_memory_equal(l.a[0].client_ip, c.client_ip, ip6 ? 16 : 4);
 		assert_string_equal(l.a[0].rule, "overheat");

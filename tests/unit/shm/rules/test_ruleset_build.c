@@ -260,6 +260,9 @@ static void any_change_of_a_rule_makes_another(void **state)
 	s.value.json.steps = 3;
 	s.value.binary.pad = 9;
 	s.name[30] = 'x';
+	/* nor do those that only describe the alarms */
+	s.severity = BP_SEVERITY_MAJOR;
+	s.annotations.n = 1;
 	assert_true(bp_rule_uid(&s) == seen[0]);
 	/* and it is the same in every process and on every machine */
 	spec(&s, "r", "a/b");
@@ -436,6 +439,10 @@ static void slots_and_paths_stay_inside(void **state)
 	assert_true(bp_ruleset_valid(rs, size, 2));
 	assert_false(bp_ruleset_valid(rs, size, 1));
 	rule->slot = 0;
+	rule->severity = BP_SEVERITIES;
+	assert_false(bp_ruleset_valid(rs, size, 1));
+	rule->severity = BP_SEVERITY_CRITICAL;
+	assert_true(bp_ruleset_valid(rs, size, 1));
 	source->json.steps = BP_JSON_STEPS_MAX + 1;
 	assert_false(bp_ruleset_valid(rs, size, 1));
 	source->json.steps = 3;
