@@ -156,6 +156,12 @@ _Static_assert(offsetof(struct bp_config, punt.health_device_ports) ==
 		       offsetof(struct bp_config, punt.n_health_device_ports) + sizeof(uint32_t),
 	"the ports follow their count");
 
+/* A list without a default may be empty. */
+static bool is_optional(const struct bp_setting *s)
+{
+	return s->preset == NULL;
+}
+
 static uint16_t *ports_after(uint32_t *count)
 {
 	return (uint16_t *)(count + 1);
@@ -179,7 +185,10 @@ static void read_tcp_ports(
 	const struct bp_setting number = {.min = s->min, .max = s->max, .size = sizeof(uint16_t)};
 	uint32_t *count = field;
 
-	if (!bp_read_as_scalar(r, s, n, field))
+	if (bp_read_as_scalar(r, s, n, field))
+		return;
+	*count = 0;
+	if (n->n != 0 || !is_optional(s))
 		read_numbers(r, s, &number, n, ports_after(count), BP_MAX_MQTT_PORTS, count);
 }
 
@@ -195,8 +204,9 @@ static void format_tcp_ports(
 
 static void expect_tcp_ports(const struct bp_setting *s, FILE *out)
 {
-	fprintf(out, "a TCP port from %llu to %llu, or a list of 1 to %u different ones",
-		(unsigned long long)s->min, (unsigned long long)s->max, BP_MAX_MQTT_PORTS);
+	fprintf(out, "a TCP port from %llu to %llu, or a list of %s %u different ones",
+		(unsigned long long)s->min, (unsigned long long)s->max,
+		is_optional(s) ? "up to" : "1 to", BP_MAX_MQTT_PORTS);
 }
 
 const struct bp_type bp_type_tcp_ports = {.parse = parse_tcp_ports,

@@ -414,10 +414,26 @@ static void check_reassembly(
 			(unsigned long long)m->reassembly_total);
 }
 
+/* A connection begins either with MQTT or with HTTP. */
+static void check_websocket_ports(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m)
+{
+	const struct bp_yaml *at = bp_good(n, "websocket_ports");
+
+	for (uint32_t i = 0; at != NULL && i < m->n_websocket_ports; i++)
+		for (uint32_t k = 0; k < m->n_tcp_ports; k++)
+			if (m->websocket_ports[i] == m->tcp_ports[k])
+				bp_error(r->messages, at->line, at->column,
+					"mqtt.websocket_ports: %u is also in mqtt.tcp_ports; "
+					"expected each TCP port in one of the two lists",
+					m->websocket_ports[i]);
+}
+
 void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	struct bp_config_mqtt *m = base;
 
+	check_websocket_ports(r, n, m);
 	check_reassembly(r, n, m);
 	share_unestablished(m);
 	/* one path per instance: two instances with one file would take each other's alarms */

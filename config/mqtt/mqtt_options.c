@@ -27,7 +27,8 @@ void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o
 	*o = (struct bp_mqtt_options){
 		.workers = c->n_workers,
 		.placement = placement_of(c),
-		.n_ports = m->n_tcp_ports,
+		.n_ports = m->n_tcp_ports + m->n_websocket_ports,
+		.n_websocket_ports = m->n_websocket_ports,
 		.n_brokers = m->n_brokers,
 		.evaluates = {[BP_TO_BROKER] = m->directions != BP_DIRECTIONS_FROM_BROKER,
 			[BP_FROM_BROKER] = m->directions != BP_DIRECTIONS_TO_BROKER},
@@ -50,7 +51,8 @@ void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o
 		.min_ttl = (uint8_t)m->min_ttl,
 		.shares_connections = c->fleet.state.enabled,
 	};
-	memcpy(o->ports, m->tcp_ports, sizeof(o->ports));
+	memcpy(o->ports, m->tcp_ports, sizeof(m->tcp_ports));
+	memcpy(o->ports + m->n_tcp_ports, m->websocket_ports, sizeof(m->websocket_ports));
 	memcpy(o->brokers, m->brokers, sizeof(o->brokers));
 }
 

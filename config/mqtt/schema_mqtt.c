@@ -11,6 +11,9 @@
 _Static_assert(offsetof(struct bp_config_mqtt, tcp_ports) ==
 		       offsetof(struct bp_config_mqtt, n_tcp_ports) + sizeof(uint32_t),
 	"the ports follow their count");
+_Static_assert(offsetof(struct bp_config_mqtt, websocket_ports) ==
+		       offsetof(struct bp_config_mqtt, n_websocket_ports) + sizeof(uint32_t),
+	"the ports follow their count");
 _Static_assert(offsetof(struct bp_config_mqtt, brokers) ==
 		       offsetof(struct bp_config_mqtt, n_brokers) + sizeof(uint32_t),
 	"the prefixes follow their count");
@@ -84,6 +87,8 @@ static const struct bp_setting rows[] = {
 	 .help = "MQTT inspection. Without this section biplane forwards traffic and inspects nothing."},
 	{.path = "mqtt.tcp_ports", .type = &bp_type_tcp_ports, .flags = BP_MAIN, AT(n_tcp_ports), .min = 1, .max = 65535, .preset = "1883",
 	 .help = "TCP ports of the brokers."},
+	{.path = "mqtt.websocket_ports", .type = &bp_type_tcp_ports, .flags = BP_MAIN, AT(n_websocket_ports), .min = 1, .max = 65535, .preset_text = "none",
+	 .help = "Further TCP ports of the brokers, for MQTT over WebSocket. A connection to one of them that begins with an HTTP request is inspected if the broker accepts the upgrade to WebSocket; any other is inspected as one to tcp_ports."},
 	{.path = "mqtt.brokers", .type = &bp_type_host_list, .flags = BP_MAIN, AT(n_brokers), .preset_text = "none: every address",
 	 .help = "Addresses and prefixes of the brokers whose connections are inspected. Without this list a client that publishes to any server on one of tcp_ports can raise and clear alarms."},
 	{.path = "mqtt.directions", .type = &bp_type_enum, .flags = BP_MAIN, AT(directions), .enum_names = direction_names, .preset = "to_broker",

@@ -66,6 +66,8 @@ struct bp_config_mqtt {
 	bool enabled; /* the file has an mqtt section */
 	uint32_t n_tcp_ports;
 	uint16_t tcp_ports[BP_MAX_MQTT_PORTS];
+	uint32_t n_websocket_ports;
+	uint16_t websocket_ports[BP_MAX_MQTT_PORTS];
 	uint32_t n_brokers; /* 0: any address */
 	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];
 	uint8_t directions; /* enum bp_directions */

@@ -17,7 +17,7 @@
  */
 
 /* Increment it if a field of a flow, or the data in the arena, changes its position or meaning. */
-#define LAYOUT 8u
+#define LAYOUT 9u
 /* The longest packet: five bytes of fixed header (MQTT 5.0, 2.1.4). */
 #define PACKET_MAX (268435455u + 5)
 
@@ -116,15 +116,16 @@ static bool state_sound(const struct bp_flow *f)
 	for (unsigned dir = 0; dir < 2; dir++) {
 		if (f->stream[dir] > BP_STREAM_NOT_INSPECTED ||
 			f->not_inspected[dir] >
-				BP_C_NOT_INSPECTED_REFUSED - BP_C_NOT_INSPECTED_NOT_MQTT)
+				BP_C_NOT_INSPECTED_LAST - BP_C_NOT_INSPECTED_NOT_MQTT)
 			return false;
 		if (f->stream[dir] == BP_STREAM_SKIP &&
 			(f->skip[dir] == 0 || f->skip[dir] > PACKET_MAX))
 			return false;
-		if (f->resync[dir].skip > PACKET_MAX || f->resync[dir].versions > 3)
+		if (!(f->proof & BP_FLOW_WEBSOCKET) &&
+			(f->resync[dir].skip > PACKET_MAX || f->resync[dir].versions > 3))
 			return false;
 	}
-	return true;
+	return !(f->proof & BP_FLOW_WEBSOCKET) || bp_websocket_is_sound(f);
 }
 
 /* Two entries of one connection: a process was killed while it moved the flow. */
@@ -155,7 +156,11 @@ static bool adopt_reassembly(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 {
 	const bp_reassembly_ref ref = f->reassembly[dir];
 
-	if (f->stream[dir] == BP_STREAM_REASSEMBLE && bp_cut_adopt(in, f, dir))
+	const bool in_head = (f->proof & BP_FLOW_WEBSOCKET) && !f->websocket.upgraded[dir] &&
+			     f->reassembly_len[dir] != 0;
+
+	if (in_head ? bp_websocket_adopt(in, f, dir)
+		    : f->stream[dir] == BP_STREAM_REASSEMBLE && bp_cut_adopt(in, f, dir))
 		return true;
 	if (f->stream[dir] != BP_STREAM_REASSEMBLE && ref == 0 && f->reassembly_len[dir] == 0 &&
 		f->reassembly_need[dir] == 0)
@@ -163,7 +168,7 @@ static bool adopt_reassembly(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 	f->reassembly[dir] = 0;
 	f->reassembly_len[dir] = f->reassembly_need[dir] = 0;
 	f->reassembly_decided[dir] = 0;
-	return f->stream[dir] != BP_STREAM_REASSEMBLE;
+	return f->stream[dir] != BP_STREAM_REASSEMBLE && !in_head;
 }
 
 static void adopt_client_id(struct bp_mqtt_worker *in, struct bp_flow *f)

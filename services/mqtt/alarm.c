@@ -208,6 +208,8 @@ static void to_mirror(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 
 	if (j->beginning)
 		bp_tally(in, BP_C_MIRROR_TOO_LARGE);
+	else if (j->flow->proof & BP_FLOW_WEBSOCKET)
+		bp_tally(in, BP_C_MIRROR_WEBSOCKET);
 	else if (in->frame == NULL)
 		bp_tally(in, BP_C_MIRROR_NO_FRAME);
 	else if (in->mirror == NULL)

@@ -11,6 +11,7 @@
 #endif
 
 #include "biplane/counters.h"
+#include "proto/websocket/websocket.h"
 #include "services/mqtt/reassembly_pool.h"
 #include "shm/events/event.h"
 
@@ -54,6 +55,8 @@ enum bp_stream {
 /* Both ends speak MQTT here: CONNACK with success, or, mid-stream, an exact request and answer. */
 #define BP_FLOW_PROVEN 0x08
 #define BP_FLOW_PROOFS (BP_FLOW_SYN_ACKED | BP_FLOW_HANDSHAKE | BP_FLOW_PROVEN)
+/* Its bytes are of a WebSocket, or not known to be of none: websocket.c */
+#define BP_FLOW_WEBSOCKET 0x20
 #define BP_FLOW_UNREAD 0x80 /* no proof: its publications are not evaluated */
 #define BP_FLOW_MARKED 0x10 /* there are `marks`: not for the burst path */
 
@@ -101,6 +104,13 @@ struct bp_resync {
 	uint8_t ended : 1;  /* it has a DISCONNECT */
 	uint8_t pushes;     /* in a row; or BP_PUSHES_CUT */
 	uint16_t asked;     /* when what the peer must answer was seen, ticks >> 10 */
+};
+
+/* The state of a WebSocket, which has no search: websocket.c. */
+struct bp_websocket {
+	struct bp_ws_frames frames[2];
+	uint8_t accept[BP_WS_ACCEPT];
+	uint8_t upgraded[2]; /* the head of this direction was read: 1 */
 };
 
 struct bp_flow {
@@ -152,7 +162,10 @@ struct bp_flow {
 				      32 */
 	uint32_t repeated_syn_seq; /* initial sequence number of the SYN of BP_FLOW_SYN_REPEATED */
 	/* line 3 */
-	struct bp_resync resync[2];
+	union {
+		struct bp_resync resync[2];
+		struct bp_websocket websocket; /* BP_FLOW_WEBSOCKET */
+	};
 	uint32_t tunnel;       /* struct bp_frame */
 	uint32_t unread_since; /* ticks, with BP_FLOW_UNREAD */
 	uint64_t known; /* topics published while the stream was proven: two bits of 64 each */
@@ -176,6 +189,7 @@ struct bp_flow {
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct bp_flow) == 320, "a flow is 320 bytes");
+_Static_assert(sizeof(struct bp_websocket) <= 2 * sizeof(struct bp_resync), "it needs no memory");
 _Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one line");
 
 /*

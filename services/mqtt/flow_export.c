@@ -108,7 +108,9 @@ void bp_exporter_refused(struct bp_exporter *e, const struct bp_export_ref *ref)
 /* Whether the connection is proven and both directions are between two packets. */
 static bool at_boundary(const struct bp_flow *f)
 {
-	return (f->proof & (BP_FLOW_PROVEN | BP_FLOW_UNREAD)) == BP_FLOW_PROVEN &&
+	/* a record has no state of a WebSocket */
+	return (f->proof & (BP_FLOW_PROVEN | BP_FLOW_UNREAD | BP_FLOW_WEBSOCKET)) ==
+		       BP_FLOW_PROVEN &&
 	       !(f->flags & (BP_FLOW_CLOSED | BP_FLOW_FIN(0) | BP_FLOW_FIN(1))) &&
 	       f->stream[0] == BP_STREAM_BOUNDARY && f->stream[1] == BP_STREAM_BOUNDARY &&
 	       f->pending == 0 && f->version != 0 && f->waiting[0] == 0 && f->waiting[1] == 0 &&

@@ -7,7 +7,7 @@
 #include "services/mqtt/flow.h"
 #include "shm/layout.h"
 
-#define NOT_INSPECTED_LAST (BP_C_NOT_INSPECTED_REFUSED - BP_C_NOT_INSPECTED_NOT_MQTT)
+#define NOT_INSPECTED_LAST (BP_C_NOT_INSPECTED_LAST - BP_C_NOT_INSPECTED_NOT_MQTT)
 _Static_assert(
 	BP_UNREAD_COUNTERS + NOT_INSPECTED_LAST + 1 == BP_FLOW_UNREAD_REASONS, "all reasons");
 
@@ -36,6 +36,12 @@ static const char *connection_name(const struct bp_flow *f)
 		f->stream[0] == BP_STREAM_NOT_INSPECTED)
 		return "open";
 	return "opening";
+}
+
+static const char *transport_name(const struct bp_flow *f)
+{
+	return (f->proof & BP_FLOW_WEBSOCKET) && f->websocket.upgraded[BP_FROM_BROKER] ? "websocket"
+										       : "tcp";
 }
 
 static uint64_t ms_since(uint32_t ticks, uint64_t mono_ns)
@@ -92,6 +98,7 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	v->vlan_outer = f->k1 >> 32 & 0xfff;
 	v->vlan_inner = f->k1 >> 44 & 0xfff;
 	v->version = f->version;
+	v->transport = transport_name(f);
 	v->connection = connection_name(f);
 	v->to_broker = stream_name(f->stream[BP_TO_BROKER]);
 	v->from_broker = stream_name(f->stream[BP_FROM_BROKER]);

@@ -14,6 +14,7 @@ struct bp_flow_view {
 	uint16_t client_port, broker_port;    /* host byte order */
 	uint16_t vlan_outer, vlan_inner;      /* 0: none */
 	uint8_t version;                      /* 3, 4, 5; 0: unknown */
+	const char *transport;                /* "tcp", "websocket" */
 	const char *connection;               /* "opening", "open", "closing", "closed" */
 	const char *to_broker; /* "inspecting", "partial_packet", "resync", "not_inspected",
 				  "ended", "no_data" */
@@ -73,7 +74,7 @@ void bp_flow_usage(const void *flows, uint64_t len, unsigned workers, struct bp_
 /* Reasons why a connection is not inspected now, as unread_reason has them: these, then those of
  * the counters not_inspected_*. */
 enum { BP_UNREAD_MIDSTREAM, BP_UNREAD_RESYNC, BP_UNREAD_OUT_OF_WINDOW, BP_UNREAD_COUNTERS };
-#define BP_FLOW_UNREAD_REASONS 19u
+#define BP_FLOW_UNREAD_REASONS 24u
 const char *bp_flow_unread_reason(unsigned reason);
 
 /*

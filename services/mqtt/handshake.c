@@ -63,7 +63,7 @@ static void forget(struct bp_mqtt_worker *in, struct bp_flow *f)
 	bp_flow_release_all(in, f);
 	f->flags &= BP_FLOW_IP6;
 	f->pending = 0;
-	f->proof = BP_FLOW_IN_TABLE;
+	f->proof = BP_FLOW_IN_TABLE | bp_websocket_of_port(in, (uint16_t)f->k1);
 	f->marks = 0;
 	f->version = 0;
 	f->known = 0;
@@ -301,6 +301,7 @@ static struct bp_flow *add(struct bp_mqtt_worker *in, const struct bp_frame *fra
 	memcpy(f->client_ip, client, width);
 	memcpy(f->broker_ip, broker, width);
 	f->tunnel = frame->tunnel;
+	f->proof |= bp_websocket_of_port(in, (uint16_t)f->k1);
 	return f;
 }
 
@@ -334,7 +335,8 @@ struct bp_flow *bp_handshake_first(
 		if (f == NULL)
 			return NULL;
 		bp_tally(in, BP_C_CONN_MIDSTREAM);
-		if (in->fleet != NULL && (frame->tcp_flags & BP_TCP_ACK))
+		if (in->fleet != NULL && (frame->tcp_flags & BP_TCP_ACK) &&
+			!(f->proof & BP_FLOW_WEBSOCKET))
 			bp_fleet_ask(in, f);
 		bp_stream_segment(in, f, frame);
 	} else {

@@ -36,8 +36,8 @@ typedef bool (*bp_mirror_fn)(void *arg, const struct bp_mirror_request *r);
 struct bp_mqtt_options {
 	uint32_t workers;
 	uint64_t placement; /* differs where connections may be other workers' than before */
-	uint32_t n_ports;
-	uint16_t ports[BP_MAX_MQTT_PORTS];
+	uint32_t n_ports, n_websocket_ports; /* the latter are the last ones of the former */
+	uint16_t ports[2 * BP_MAX_MQTT_PORTS];
 	uint32_t n_brokers; /* 0: any address */
 	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];
 	bool evaluates[2];                   /* by direction: publications are evaluated */

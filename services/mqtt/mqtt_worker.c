@@ -15,6 +15,7 @@ static const struct bp_ruleset no_rules;
 static void set_options(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o)
 {
 	in->n_ports = o->n_ports;
+	in->n_websocket_ports = o->n_websocket_ports;
 	memcpy(in->port, o->ports, sizeof(in->port));
 	in->n_brokers = o->n_brokers;
 	memcpy(in->brokers, o->brokers, sizeof(in->brokers));
@@ -66,7 +67,8 @@ static bool allocate(
 	if (shm != NULL && in->fleet == NULL)
 		return false;
 	return in->reassembly != NULL && in->cache != NULL && in->layouts != NULL &&
-	       in->same_template != NULL && in->to != NULL && in->delayed != NULL;
+	       in->same_template != NULL && in->to != NULL && in->delayed != NULL &&
+	       bp_websocket_create(in);
 }
 
 struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
@@ -122,6 +124,7 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 	free(in->cache);
 	bp_layouts_free(in->layouts);
 	free(in->same_template);
+	free(in->unmasked);
 	free(in->to);
 	free(in->delayed);
 	free(in->fleet);

@@ -144,9 +144,9 @@ struct bp_mqtt_worker {
 	uint32_t now_ticks;
 	uint32_t gen; /* generation of the rules, never 0: results of another generation are invalid
 		       */
-	uint16_t port[BP_MAX_MQTT_PORTS];
-	uint32_t n_ports;
-	bool evaluates[2]; /* by direction */
+	uint16_t port[2 * BP_MAX_MQTT_PORTS];
+	uint32_t n_ports, n_websocket_ports; /* the latter are the last ones */
+	bool evaluates[2];                   /* by direction */
 	uint8_t min_ttl;
 	bool acknowledged;   /* mqtt.evaluate: QoS 1 and 2 wait for their acknowledgement */
 	uint8_t single_mask; /* bits of a PUBLISH's first byte that are fixed on the burst path */
@@ -182,7 +182,8 @@ struct bp_mqtt_worker {
 	const char *not_adopted;
 	uint32_t n_brokers; /* 0: any address */
 	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];
-	char *to; /* BP_TOPIC_MAX bytes: the topic of the alarm under way */
+	uint8_t *unmasked; /* websocket.c */
+	char *to;          /* BP_TOPIC_MAX bytes: the topic of the alarm under way */
 	struct bp_work work;
 	bp_mqtt_evaluated_fn evaluated; /* NULL: no frame is traced */
 	void *evaluated_arg;
@@ -385,10 +386,17 @@ static inline bool bp_ack_awaited(
 	       (in->acknowledged || ((f->proof & BP_FLOW_MARKED) && (f->marks & BP_MARK_REJECTED)));
 }
 
+static inline bool bp_websocket_awaits(const struct bp_flow *f)
+{
+	return (f->proof & BP_FLOW_WEBSOCKET) && f->websocket.upgraded[BP_TO_BROKER] &&
+	       !f->websocket.upgraded[BP_FROM_BROKER];
+}
+
 /*
  * Whether the bytes of this direction may be read: none before the handshake is complete, and of
- * the client none behind its CONNECT before the broker has accepted that. In a stream that is
- * searched nothing is evaluated, and what has been found there is proven.
+ * the client none behind its CONNECT before the broker has accepted that, nor, of a WebSocket,
+ * behind its request before the response was read. In a stream that is searched nothing is
+ * evaluated, and what has been found there is proven.
  */
 static inline bool bp_stream_may_read(const struct bp_flow *f, unsigned dir)
 {
@@ -397,7 +405,7 @@ static inline bool bp_stream_may_read(const struct bp_flow *f, unsigned dir)
 	if (!(f->proof & BP_FLOW_HANDSHAKE))
 		return false;
 	if (dir == BP_TO_BROKER)
-		return !(f->flags & BP_FLOW_CONNECT);
+		return !(f->flags & BP_FLOW_CONNECT) && !bp_websocket_awaits(f);
 	/* a broker that sends before the CONNECT was inspected; bytes of it may be lost */
 	return (f->flags & BP_FLOW_CONNECT) || !(f->marks & BP_MARK_CLAIM(BP_TO_BROKER));
 }
@@ -491,6 +499,34 @@ void bp_packet_out_of_order(
 void bp_packet_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq,
 	struct bp_mqtt_head *head);
+
+/* Nothing more of this direction is read: a broker reads nothing after the client's DISCONNECT, or
+ * after it has sent its own. */
+void bp_packet_end(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
+
+/* websocket.c. False: no memory. */
+bool bp_websocket_create(struct bp_mqtt_worker *in);
+/* BP_FLOW_WEBSOCKET for connections to this TCP port, or 0. */
+uint8_t bp_websocket_of_port(const struct bp_mqtt_worker *in, uint16_t broker_port);
+/* bp_mqtt_read() for a flow with BP_FLOW_WEBSOCKET. */
+uint32_t bp_websocket_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t seq);
+/* bp_cut_gap() for such a flow. */
+bool bp_websocket_gap(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t gap);
+/* The position is unknown, and so is the way back to one: inspection stops. `seq`: as in
+ * bp_resync_enter(). */
+void bp_websocket_lose(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq);
+bool bp_websocket_is_sound(const struct bp_flow *f);
+/* Adopts a head of an earlier process that is not complete; false: nothing is claimed. */
+bool bp_websocket_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
+
+/* Bytes in sequence, of any flow. As bp_mqtt_read(). */
+static inline uint32_t bp_stream_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t seq)
+{
+	return f->proof & BP_FLOW_WEBSOCKET ? bp_websocket_read(in, f, dir, p, n, seq)
+					    : bp_mqtt_read(in, f, dir, p, n, seq);
+}
 
 /* cut_packet.c: a packet of which [p, p + n) is all that the segment has. */
 void bp_cut_begin(

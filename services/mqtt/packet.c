@@ -256,8 +256,7 @@ bool bp_packet_in_order(const struct bp_mqtt_worker *in, const struct bp_flow *f
 	return type == BP_MQTT_CONNACK || type == BP_MQTT_AUTH;
 }
 
-/* A broker reads nothing after the client's DISCONNECT, or after it has sent its own. */
-static void end_inspection(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+void bp_packet_end(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	f->stream[dir] = BP_STREAM_ENDED;
 	if (dir == BP_TO_BROKER || !bp_stream_tracked(f, BP_TO_BROKER))
@@ -316,7 +315,7 @@ static void read_other(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 	else if (fixed->type == BP_MQTT_PUBACK || fixed->type == BP_MQTT_PUBREC)
 		acknowledged(in, f, dir, fixed, body, id);
 	else if (fixed->type == BP_MQTT_DISCONNECT)
-		end_inspection(in, f, dir);
+		bp_packet_end(in, f, dir);
 	/* held data that is read because of a frame of the other direction has no related ACK */
 	if ((f->stream[!dir] == BP_STREAM_RESYNC || (f->pending & BP_FLOW_PUSHED(!dir))) &&
 		in->frame != NULL && in->frame->to_broker == (dir == BP_TO_BROKER))

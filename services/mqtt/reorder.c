@@ -332,7 +332,9 @@ void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 			return;
 		in->counters->v[BP_C_GAP_LOST] += gap;
 		/* the waiting data is before the gap, and unread: then the position is unknown */
-		known = f->waiting[dir] == 0 && bp_cut_gap(in, f, dir, gap);
+		known = f->waiting[dir] == 0 &&
+			(f->proof & BP_FLOW_WEBSOCKET ? bp_websocket_gap(in, f, dir, gap)
+						      : bp_cut_gap(in, f, dir, gap));
 		if (known) {
 			f->next[dir] = end;
 			bp_tally(in, BP_C_GAP_IN_PACKET);
@@ -564,7 +566,7 @@ void bp_wait_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 		struct waiting *w = waiting_at(in, ref);
 
 		bp_work_allow(&in->work, w->to - w->from);
-		w->from += bp_mqtt_read(
+		w->from += bp_stream_read(
 			in, f, dir, w->data + w->from, w->to - w->from, w->seq + w->from);
 		if (w->from < w->to && bp_stream_tracked(f, dir))
 			link_block(in, f, dir, ref, true);

@@ -51,6 +51,10 @@ static uint32_t *back_to(struct bp_flow *f, unsigned dir)
 
 void bp_resync_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
+	if (f->proof & BP_FLOW_WEBSOCKET) {
+		bp_websocket_lose(in, f, dir, seq);
+		return;
+	}
 	bp_tally(in, BP_C_RESYNC_STARTED);
 	if (f->stream[dir] == BP_STREAM_REASSEMBLE && bp_cut_type(in, f, dir) == BP_MQTT_PUBLISH)
 		bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);

@@ -67,7 +67,7 @@ static void read_or_wait(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	if (n == 0)
 		return;
 	if (f->waiting[dir] == 0 && bp_stream_may_read(f, dir))
-		have = bp_mqtt_read(in, f, dir, p, n, at);
+		have = bp_stream_read(in, f, dir, p, n, at);
 	if (have < n && bp_stream_tracked(f, dir))
 		bp_wait_add(in, f, dir, at + have, p + have, n - have);
 }
@@ -93,17 +93,17 @@ static void payload_piece(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned
 {
 	int32_t ahead;
 
-	if (f->stream[dir] == BP_STREAM_NOT_INSPECTED) {
-		if ((int32_t)(seq + n - f->next[dir]) > 0)
-			f->next[dir] = seq + n;
-		return;
-	}
 	if (f->stream[dir] == BP_STREAM_UNSEEN) {
 		bp_flow_record_mss(f, BP_MSS_UNSEEN);
 		if (f->marks & BP_MARK_ASKED)
 			bp_fleet_first_byte(f, dir, seq);
 		else
 			bp_resync_enter(in, f, dir, seq);
+	}
+	if (f->stream[dir] == BP_STREAM_NOT_INSPECTED) {
+		if ((int32_t)(seq + n - f->next[dir]) > 0)
+			f->next[dir] = seq + n;
+		return;
 	}
 	if (f->stream[dir] == BP_STREAM_RESYNC) {
 		bp_resync_segment(in, f, dir, p, n, seq, ack);
@@ -250,7 +250,8 @@ static void segment_general(
 	if (!(f->proof & BP_FLOW_HANDSHAKE) && !(f->flags & BP_FLOW_MIDWAY) &&
 		!bp_handshake_segment(in, f, frame, dir))
 		return;
-	if (in->fleet != NULL && (f->proof & BP_FLOW_PROVEN))
+	if (in->fleet != NULL &&
+		(f->proof & (BP_FLOW_PROVEN | BP_FLOW_WEBSOCKET)) == BP_FLOW_PROVEN)
 		bp_fleet_ask_returned(in, f, frame, dir);
 	if (!bp_segment_valid(in, f, dir, frame)) {
 		count_rejected(in, f, frame);
@@ -291,7 +292,8 @@ void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 
 	/* Fast path: in sequence, on a packet boundary, no held data, and complete packets only. */
 	if (frame->seq == f->next[dir] && f->stream[dir] == BP_STREAM_BOUNDARY && f->pending == 0 &&
-		(f->proof & (BP_FLOW_PROVEN | BP_FLOW_MARKED)) == BP_FLOW_PROVEN &&
+		(f->proof & (BP_FLOW_PROVEN | BP_FLOW_MARKED | BP_FLOW_WEBSOCKET)) ==
+			BP_FLOW_PROVEN &&
 		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_FIN | BP_TCP_RST | BP_TCP_ACK |
 					    BP_TCP_URG)) == BP_TCP_ACK &&
 		frame->n_more == 0 &&

@@ -148,7 +148,7 @@ static inline void bp_single_parse(const struct bp_mqtt_worker *in, const uint8_
 /* A flow's `stream` of this direction, `version` and so on, in the form that bp_single_flow_is()
  * compares. */
 #define SINGLE_PROOF (BP_FLOW_IN_TABLE | BP_FLOW_PROVEN)
-#define SINGLE_PROOF_ASKED (SINGLE_PROOF | BP_FLOW_MARKED)
+#define SINGLE_PROOF_ASKED (SINGLE_PROOF | BP_FLOW_MARKED | BP_FLOW_WEBSOCKET)
 #define BP_SINGLE_STATE(version) ((bp_v16){BP_STREAM_BOUNDARY, 0, (version), 0, 0, SINGLE_PROOF})
 
 /*

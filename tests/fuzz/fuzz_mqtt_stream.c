@@ -277,7 +277,7 @@ static uint64_t opaque_total(const struct rig *r)
 {
 	uint64_t n = 0;
 
-	for (unsigned c = BP_C_NOT_INSPECTED_NOT_MQTT; c <= BP_C_NOT_INSPECTED_REFUSED; c++)
+	for (unsigned c = BP_C_NOT_INSPECTED_NOT_MQTT; c <= BP_C_NOT_INSPECTED_LAST; c++)
 		n += rig_count(r, c);
 	return n;
 }

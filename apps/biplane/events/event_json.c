@@ -160,7 +160,7 @@ static const char *unread_reason(unsigned reason)
 
 	if (reason < BP_EVENT_UNREAD_COUNTER)
 		return NAME(name, reason);
-	return counter <= BP_C_NOT_INSPECTED_REFUSED ? bp_counter_info[counter].name : NULL;
+	return counter <= BP_C_NOT_INSPECTED_LAST ? bp_counter_info[counter].name : NULL;
 }
 
 static json_t *connection(const struct bp_event_json *x, const struct bp_event *e, json_t *event)

@@ -74,6 +74,8 @@
 		"SYN or SYN-ACK that conflicts with the tracked connection: not accepted alone")   \
 	X(CONN_ESTABLISHED, CONNECTION, "connections_established",                                 \
 		"connections established: handshake and CONNACK seen, or confirmed mid-stream")    \
+	X(CONN_WEBSOCKET, CONNECTION, "connections_websocket",                                     \
+		"connections upgraded to MQTT over WebSocket")                                     \
 	X(CONN_FIN, CONNECTION, "connections_fin", "connections closed by FIN from both sides")    \
 	X(CONN_RST, CONNECTION, "connections_rst", "connections closed by RST")                    \
 	X(CONN_RST_IGNORED, CONNECTION, "connections_rst_ignored",                                 \
@@ -169,6 +171,16 @@
 		"second CONNECT, or a packet that violates the protocol order")                    \
 	X(NOT_INSPECTED_REFUSED, STREAM, "not_inspected_refused",                                  \
 		"connection refused by the broker")                                                \
+	X(NOT_INSPECTED_WEBSOCKET_UPGRADE, STREAM, "not_inspected_websocket_upgrade",              \
+		"HTTP request or response other than an upgrade to MQTT over WebSocket")           \
+	X(NOT_INSPECTED_WEBSOCKET_EXTENSION, STREAM, "not_inspected_websocket_extension",          \
+		"WebSocket extension, such as permessage-deflate")                                 \
+	X(NOT_INSPECTED_WEBSOCKET_TEXT, STREAM, "not_inspected_websocket_text",                    \
+		"WebSocket text message: MQTT uses binary messages")                               \
+	X(NOT_INSPECTED_WEBSOCKET_FRAME, STREAM, "not_inspected_websocket_frame",                  \
+		"WebSocket frame malformed")                                                       \
+	X(NOT_INSPECTED_WEBSOCKET_MIDSTREAM, STREAM, "not_inspected_websocket_midstream",          \
+		"WebSocket picked up mid-stream, or bytes of it lost")                             \
 	X(REASSEMBLY_LIMIT_CONNECTION, STREAM, "reassembly_limit_connection",                      \
 		"packets not inspected: longer than reassembly_per_connection")                    \
 	X(REASSEMBLY_LIMIT_TOTAL, STREAM, "reassembly_limit_total",                                \
@@ -296,9 +308,14 @@
 		"alarm frames not sent: mirror has no address of this IP version")                 \
 	X(MIRROR_NO_FRAME, ALARM, "mirror_no_frame",                                               \
 		"alarm frames not sent: will message of a connection whose end was not seen")      \
+	X(MIRROR_WEBSOCKET, ALARM, "mirror_websocket",                                             \
+		"alarm frames not sent: publication in a WebSocket")                               \
 	X(MIRROR_NO_TARGET, ALARM, "mirror_no_target",                                             \
 		"alarm frames not sent: no mirror configured")
 
 BP_DECLARE_COUNTERS(MQTT, 1 + BP_SERVICE_MQTT);
+
+/* The reasons for which a stream is not inspected are the counters from NOT_MQTT to this one. */
+#define BP_C_NOT_INSPECTED_LAST BP_C_NOT_INSPECTED_WEBSOCKET_MIDSTREAM
 
 #endif

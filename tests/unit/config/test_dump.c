@@ -24,7 +24,8 @@
 	"\"etcds://10.0.0.1:2379,h:1\", keys: [/k1, /k2], ca_file: /ca, cert_file: /cert, "        \
 	"key_file: /key, username: u, password_file: /pw, trial_time: 90s, directory: /d}}\n"      \
 	"mqtt:\n"                                                                                  \
-	"  tcp_ports: [1883, 8080]\n  brokers: [10.1.0.9, \"fd00::/64\"]\n  directions: both\n  "  \
+	"  tcp_ports: [1883, 8080]\n  websocket_ports: [8083]\n  brokers: [10.1.0.9, "             \
+	"\"fd00::/64\"]\n  directions: both\n  "                                                   \
 	"evaluate: "                                                                               \
 	"acknowledged\n"                                                                           \
 	"  strictness: standard\n  verify_checksums: false\n  max_connections: 1048576\n"          \
@@ -234,7 +235,7 @@ static void defaults_are_dumped(void **state)
 		"auto\nruntime:\n"
 		"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n  watchdog: "
 		"10s\n" MONITORING DEFAULT_PORTS ROUTING_DEFAULTS
-		"mqtt:\n  tcp_ports: [1883]\n  brokers: []\n"
+		"mqtt:\n  tcp_ports: [1883]\n  websocket_ports: []\n  brokers: []\n"
 		"  directions: to_broker\n  evaluate: published\n  strictness: mosquitto\n  "
 		"verify_checksums: "
 		"true\n  max_connections: 65536\n "

@@ -63,14 +63,14 @@ static int visit(const struct bp_flow_view *v, void *arg)
 	bp_text_address(v->client_ip, v->ip6, v->client_port, client);
 	bp_text_address(v->broker_ip, v->ip6, v->broker_port, broker);
 
-	json_t *row = json_pack("{ss ss so so so ss ss ss ss so sb sb sI sI sI si}", "client",
-		client, "broker", broker, "vlan", vlan(v), "version", version(v->version),
-		"client_id", bp_text_json(id, sizeof(id)), "state", v->connection, "to_broker",
-		v->to_broker, "from_broker", v->from_broker, "not_inspected_reason",
-		v->not_inspected_reason, "suspicious", names(v->suspicious), "awaits_ack",
-		v->awaits_ack, "adopted", v->adopted, "publishes", (json_int_t)v->publishes,
-		"reassembly_bytes", (json_int_t)v->carried_bytes, "idle_ms", (json_int_t)v->idle_ms,
-		"worker", (int)v->worker);
+	json_t *row = json_pack("{ss ss so ss so so ss ss ss ss so sb sb sI sI sI si}", "client",
+		client, "broker", broker, "vlan", vlan(v), "transport", v->transport, "version",
+		version(v->version), "client_id", bp_text_json(id, sizeof(id)), "state",
+		v->connection, "to_broker", v->to_broker, "from_broker", v->from_broker,
+		"not_inspected_reason", v->not_inspected_reason, "suspicious", names(v->suspicious),
+		"awaits_ack", v->awaits_ack, "adopted", v->adopted, "publishes",
+		(json_int_t)v->publishes, "reassembly_bytes", (json_int_t)v->carried_bytes,
+		"idle_ms", (json_int_t)v->idle_ms, "worker", (int)v->worker);
 
 	return json_array_append_new(w->list, row) ? 1 : 0;
 }
@@ -100,6 +100,7 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"client", "CLIENT", 0},
 		{"broker", "BROKER", 0},
 		{"vlan", "VLAN", 0},
+		{"transport", "TRANSPORT", 0},
 		{"version", "MQTT", 0},
 		{"client_id", "CLIENT-ID", 0},
 		{"state", "STATE", 0},

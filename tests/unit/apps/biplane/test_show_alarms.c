@@ -175,6 +175,7 @@ static void flows_up_to_the_limit(void **state)
 			.broker_port = 1883,
 			.vlan_outer = 100,
 			.version = 4,
+			.transport = "websocket",
 			.connection = "open",
 			.to_broker = "inspecting",
 			.from_broker = "not_inspected",
@@ -189,6 +190,7 @@ static void flows_up_to_the_limit(void **state)
 			.vlan_outer = 100,
 			.vlan_inner = 20,
 			.worker = 1,
+			.transport = "tcp",
 			.connection = "opening",
 			.to_broker = "no_data",
 			.from_broker = "no_data",
@@ -208,6 +210,7 @@ static void flows_up_to_the_limit(void **state)
 	assert_text(row(v, "connections", 0), "broker", "10.0.0.2:1883");
 	assert_text(row(v, "connections", 0), "version", "3.1.1");
 	assert_text(row(v, "connections", 0), "vlan", "100");
+	assert_text(row(v, "connections", 0), "transport", "websocket");
 	assert_text(row(v, "connections", 0), "client_id", "sensor");
 	assert_number(row(v, "connections", 0), "publishes", 12);
 	assert_int_equal(

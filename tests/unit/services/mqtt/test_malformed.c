@@ -22,7 +22,7 @@ static uint64_t opaque_total(void)
 {
 	uint64_t n = 0;
 
-	for (unsigned r = BP_C_NOT_INSPECTED_NOT_MQTT; r <= BP_C_NOT_INSPECTED_REFUSED; r++)
+	for (unsigned r = BP_C_NOT_INSPECTED_NOT_MQTT; r <= BP_C_NOT_INSPECTED_LAST; r++)
 		n += rig_count(&rig, r);
 	return n;
 }

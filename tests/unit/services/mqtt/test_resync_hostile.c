@@ -114,7 +114,7 @@ static void pushed_pieces(void **state)
 	publish(&c, "78");
 	assert_int_equal(rig_count(&rig, BP_C_RESYNC_REVERTED), 1);
 	assert_string_equal(told(), "");
-	for (unsigned r = BP_C_NOT_INSPECTED_NOT_MQTT; r <= BP_C_NOT_INSPECTED_REFUSED; r++)
+	for (unsigned r = BP_C_NOT_INSPECTED_NOT_MQTT; r <= BP_C_NOT_INSPECTED_LAST; r++)
 		assert_int_equal(rig_count(&rig, r), 0);
 	/* and it comes back once more */
 	come_back(&c);

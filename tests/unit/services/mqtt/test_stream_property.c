@@ -175,7 +175,7 @@ static void as_published(void **state)
 			rig_frame(&r, f.frame[k].frame, f.frame[k].len);
 		l = rig_told(&r);
 		assert_true(compare_with_publications(captures[i], &l) > 0);
-		for (unsigned c = BP_C_NOT_INSPECTED_NOT_MQTT; c <= BP_C_NOT_INSPECTED_REFUSED; c++)
+		for (unsigned c = BP_C_NOT_INSPECTED_NOT_MQTT; c <= BP_C_NOT_INSPECTED_LAST; c++)
 			assert_int_equal(rig_count(&r, c), 0);
 		assert_int_equal(rig_count(&r, BP_C_SEG_BAD_CHECKSUM), 0);
 		assert_int_equal(rig_count(&r, BP_C_RESYNC_STARTED), 0);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/mqtt.h"
+#include "services/mqtt/mqtt_worker.h"
+
+#include <stdlib.h>
+
+/*
+ * MQTT in WebSocket: between the bytes in sequence (segment.c) and the control packets (packet.c).
+ *
+ * The payload of a frame is passed on as it arrives, with the sequence numbers that its bytes have
+ * in TCP: packets and frames may be cut anywhere, independently of each other. What is kept between
+ * two segments is 12 bytes for each direction, in the flow, where a flow without WebSocket has the
+ * state of a search: so it is undone together with the position if the process is killed, and found
+ * by the next one.
+ *
+ * There is no such search here: in a masked stream nothing shows where a frame begins. A connection
+ * that was picked up mid-stream, or that lost bytes outside of the payload of one frame, is not
+ * inspected.
+ */
+
+/* Bytes without their mask that are passed on at a time: a segment, and most that waited. */
+#define CHUNK 65536u
+
+bool bp_websocket_create(struct bp_mqtt_worker *in)
+{
+	in->unmasked = malloc(CHUNK);
+	return in->unmasked != NULL;
+}
+
+uint8_t bp_websocket_of_port(const struct bp_mqtt_worker *in, uint16_t broker_port)
+{
+	for (uint32_t i = in->n_ports - in->n_websocket_ports; i < in->n_ports; i++)
+		if (in->port[i] == broker_port)
+			return BP_FLOW_WEBSOCKET;
+	return 0;
+}
+
+void bp_websocket_lose(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	for (unsigned d = 0; d < 2; d++) {
+		if (f->stream[d] != BP_STREAM_UNSEEN)
+			continue;
+		if (d == dir)
+			f->next[d] = f->top[d] = seq;
+		else if (in->frame != NULL && (in->frame->tcp_flags & BP_TCP_ACK))
+			f->next[d] = f->top[d] = in->frame->ack;
+	}
+	bp_mqtt_stop_inspection(in, f, dir, BP_C_NOT_INSPECTED_WEBSOCKET_MIDSTREAM);
+}
+
+static void stop(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_ws e)
+{
+	static const uint16_t reason[] = {
+		[BP_WS_E_UPGRADE] = BP_C_NOT_INSPECTED_WEBSOCKET_UPGRADE,
+		[BP_WS_E_EXTENSION] = BP_C_NOT_INSPECTED_WEBSOCKET_EXTENSION,
+		[BP_WS_E_TEXT] = BP_C_NOT_INSPECTED_WEBSOCKET_TEXT,
+		[BP_WS_E_FRAME] = BP_C_NOT_INSPECTED_WEBSOCKET_FRAME,
+	};
+
+	bp_mqtt_stop_inspection(in, f, dir, reason[e]);
+}
+
+/* ---- upgrade ---- */
+
+/* A complete head. The response is that of the request before it. */
+static void head(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
+{
+	struct bp_websocket *ws = &f->websocket;
+	enum bp_ws e = BP_WS_E_UPGRADE;
+
+	bp_work_add(&in->work, n / 4);
+	if (dir == BP_TO_BROKER)
+		e = bp_ws_request(p, n, ws->accept);
+	else if (ws->upgraded[BP_TO_BROKER])
+		e = bp_ws_response(p, n, ws->accept);
+	if (e != BP_WS_OK) {
+		stop(in, f, dir, e);
+		return;
+	}
+	ws->upgraded[dir] = 1;
+	if (dir == BP_FROM_BROKER)
+		bp_tally(in, BP_C_CONN_WEBSOCKET);
+}
+
+/* Adds p[0..n) to the kept part of a head. False: there is no memory, which is counted. */
+static bool keep_head(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
+{
+	const uint32_t have = f->reassembly_len[dir], need = have + n;
+	bp_reassembly_ref *ref = &f->reassembly[dir];
+
+	if ((*ref == 0 || bp_reassembly_size(in->reassembly, *ref) < need) &&
+		!bp_flow_grow(in, f, ref, have, need, 2 * (uint64_t)need))
+		return false;
+	memcpy(bp_reassembly_data(in->reassembly, *ref) + have, p, n);
+	f->reassembly_len[dir] = need;
+	return true;
+}
+
+/* Reads more of a head. Returns the number of bytes read. */
+static uint32_t read_head(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
+{
+	const uint32_t have = f->reassembly_len[dir];
+	const uint8_t *kept;
+	uint32_t end;
+
+	if (n > BP_WS_HEAD_MAX - have)
+		n = BP_WS_HEAD_MAX - have;
+	if (have == 0 && (end = bp_ws_head_end(p, n, 0)) != 0) {
+		head(in, f, dir, p, end);
+		return end;
+	}
+	if (!keep_head(in, f, dir, p, n)) {
+		stop(in, f, dir, BP_WS_E_UPGRADE);
+		return n;
+	}
+	kept = bp_reassembly_data(in->reassembly, f->reassembly[dir]);
+	end = bp_ws_head_end(kept, have + n, have);
+	if (end == 0) {
+		if (have + n == BP_WS_HEAD_MAX)
+			stop(in, f, dir, BP_WS_E_UPGRADE);
+		return n;
+	}
+	head(in, f, dir, kept, end);
+	bp_cut_drop(in, f, dir);
+	return end - have;
+}
+
+/* ---- frames ---- */
+
+/* A part of the payload of a frame. Returns the number of bytes read. */
+static uint32_t read_payload(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t seq)
+{
+	struct bp_ws_frames *s = &f->websocket.frames[dir];
+
+	if (n > s->left)
+		n = s->left;
+	if (bp_ws_is_data(s)) {
+		if (dir == BP_TO_BROKER) {
+			if (n > CHUNK)
+				n = CHUNK;
+			bp_ws_unmask(s, in->unmasked, p, n);
+			bp_work_add(&in->work, n / 16);
+			p = in->unmasked;
+		}
+		n = bp_mqtt_read(in, f, dir, p, n, seq);
+	}
+	/* the frame ends where its last byte was read */
+	if (n != 0 && bp_stream_tracked(f, dir))
+		bp_ws_advance(s, n);
+	return n;
+}
+
+/* Nothing of MQTT follows a Close frame, which answers or begins the end (RFC 6455, 5.5.1). */
+static void close_frame(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+{
+	if (f->stream[dir] != BP_STREAM_ENDED) {
+		bp_cut_drop(in, f, dir);
+		bp_packet_end(in, f, dir);
+	}
+}
+
+/* Reads a header, or a part of the payload. Returns the number of bytes read. */
+static uint32_t read_frame(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t seq)
+{
+	struct bp_ws_frames *s = &f->websocket.frames[dir];
+	uint32_t taken = n;
+	enum bp_ws e;
+
+	if (bp_ws_in_payload(s)) {
+		taken = read_payload(in, f, dir, p, n, seq);
+	} else {
+		e = bp_ws_header(s, dir == BP_TO_BROKER, p, n, &taken);
+		if (e == BP_WS_OK && s->left == 0)
+			bp_ws_advance(s, 0);
+		else if (e > BP_WS_MORE)
+			stop(in, f, dir, e);
+	}
+	if (s->flags & BP_WS_CLOSED)
+		close_frame(in, f, dir);
+	return taken;
+}
+
+/* The client's first bytes are no request of HTTP: an ordinary connection. */
+static void is_plain(struct bp_flow *f)
+{
+	f->proof &= (uint8_t)~BP_FLOW_WEBSOCKET;
+	memset(f->resync, 0, sizeof(f->resync));
+}
+
+static bool begins_plain(const struct bp_flow *f, unsigned dir, const uint8_t *p)
+{
+	return dir == BP_TO_BROKER && !f->websocket.upgraded[dir] && f->reassembly_len[dir] == 0 &&
+	       p[0] != 'G';
+}
+
+uint32_t bp_websocket_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t seq)
+{
+	const uint32_t all = n;
+
+	if (begins_plain(f, dir, p)) {
+		is_plain(f);
+		return bp_mqtt_read(in, f, dir, p, n, seq);
+	}
+	while (n != 0 && bp_stream_may_read(f, dir)) {
+		uint32_t taken;
+
+		if (!bp_stream_tracked(f, dir))
+			return all;
+		if (f->websocket.frames[dir].flags & BP_WS_CLOSED) {
+			bp_tally(in, BP_C_AFTER_DISCONNECT);
+			return all;
+		}
+		taken = f->websocket.upgraded[dir] ? read_frame(in, f, dir, p, n, seq)
+						   : read_head(in, f, dir, p, n);
+		p += taken;
+		n -= taken;
+		seq += taken;
+		if (taken == 0)
+			break;
+	}
+	return all - n;
+}
+
+bool bp_websocket_gap(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t gap)
+{
+	struct bp_ws_frames *s = &f->websocket.frames[dir];
+
+	if (!f->websocket.upgraded[dir] || !bp_ws_in_payload(s) || gap > s->left)
+		return false;
+	if (bp_ws_is_data(s) && !bp_cut_gap(in, f, dir, gap))
+		return false;
+	bp_ws_advance(s, gap);
+	return true;
+}
+
+/* ---- adopt.c ---- */
+
+bool bp_websocket_is_sound(const struct bp_flow *f)
+{
+	for (unsigned dir = 0; dir < 2; dir++)
+		if (f->websocket.upgraded[dir] > 1 || !bp_ws_is_sound(&f->websocket.frames[dir]))
+			return false;
+	return true;
+}
+
+bool bp_websocket_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+{
+	return f->stream[dir] == BP_STREAM_BOUNDARY && f->reassembly_need[dir] == 0 &&
+	       f->reassembly_len[dir] < BP_WS_HEAD_MAX &&
+	       bp_adopt_block(in, f, f->reassembly[dir], f->reassembly_len[dir]);
+}
