@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PROTO_SPARKPLUG_PROTOBUF_H
+#define BP_PROTO_SPARKPLUG_PROTOBUF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One field of a message in the encoding of protobuf. */
+
+enum bp_pb_wire {
+	BP_PB_VARINT = 0,
+	BP_PB_FIXED64 = 1,
+	BP_PB_BYTES = 2,
+	BP_PB_GROUP = 3,
+	BP_PB_GROUP_END = 4,
+	BP_PB_FIXED32 = 5,
+};
+
+#define BP_PB_VARINT_MAX 10  /* bytes */
+#define BP_PB_GROUPS_MAX 100 /* nested groups, as in the reference implementation */
+
+struct bp_pb_field {
+	uint32_t number;
+	uint8_t wire;        /* enum bp_pb_wire; of a group: it was skipped */
+	uint64_t value;      /* varint, fixed64, fixed32 */
+	const uint8_t *data; /* BP_PB_BYTES */
+	uint32_t len;
+};
+
+/* protobuf.c: varints of more than one byte. */
+bool bp_pb_long_varint(const uint8_t **at, const uint8_t *end, uint64_t *value);
+/* protobuf.c: skips the fields of a group up to its end. */
+bool bp_pb_skip_group(const uint8_t **at, const uint8_t *end, uint32_t number);
+
+static inline bool bp_pb_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
+{
+	if (*at != end && **at < 0x80) {
+		*value = *(*at)++;
+		return true;
+	}
+	return bp_pb_long_varint(at, end, value);
+}
+
+/* A fixed-width number of n bytes, little endian. */
+static inline bool bp_pb_fixed(const uint8_t **at, const uint8_t *end, unsigned n, uint64_t *value)
+{
+	uint64_t v = 0;
+
+	if ((uint64_t)(end - *at) < n)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		v |= (uint64_t)(*at)[i] << (8 * i);
+	*at += n;
+	*value = v;
+	return true;
+}
+
+/* Reads the field at *at, which is before `end`. False: it is malformed. */
+static inline bool bp_pb_read(const uint8_t **at, const uint8_t *end, struct bp_pb_field *f)
+{
+	uint64_t tag, len;
+
+	if (!bp_pb_varint(at, end, &tag) || tag > UINT32_MAX || tag < 8)
+		return false;
+	f->number = (uint32_t)tag >> 3;
+	f->wire = tag & 7;
+	switch ((enum bp_pb_wire)f->wire) {
+	case BP_PB_VARINT:
+		return bp_pb_varint(at, end, &f->value);
+	case BP_PB_FIXED64:
+		return bp_pb_fixed(at, end, 8, &f->value);
+	case BP_PB_FIXED32:
+		return bp_pb_fixed(at, end, 4, &f->value);
+	case BP_PB_BYTES:
+		if (!bp_pb_varint(at, end, &len) || len > (uint64_t)(end - *at))
+			return false;
+		f->data = *at;
+		f->len = (uint32_t)len;
+		*at += len;
+		return true;
+	case BP_PB_GROUP:
+		return bp_pb_skip_group(at, end, f->number);
+	case BP_PB_GROUP_END:
+		return false;
+	}
+	return false;
+}
+
+#endif
