@@ -21,6 +21,7 @@
 #include "shm/ring.h"
 #include "shm/generation.h"
 #include "shm/rules/rule_state.h"
+#include "shm/rules/sparkplug_state.h"
 #include "shm/rules/ruleset.h"
 #include "shm/segment.h"
 #include "shm/service.h"
@@ -53,6 +54,7 @@
  *   rules        CP            two banks of an image, see shm/rules/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
  *   rule_state   DP worker     state of (rule, topic); shared by workers with compare-and-swap
+ *   sparkplug    DP worker     births of Sparkplug B: shm/rules/sparkplug_state.h; shared likewise
  *   alarm_ring   DP worker     byte rings, one per worker: see shm/ring.h
  *   alarm_tail   CP            struct bp_ring_tail, one per worker: how far the rings were read
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
@@ -253,7 +255,7 @@ struct bp_shm_capacities {
 };
 
 /* Fills the specs of all tables for bp_segment_open(); returns how many. */
-#define BP_SHM_SPECS_MAX 96
+#define BP_SHM_SPECS_MAX 160
 unsigned bp_shm_table_specs(const struct bp_shm_capacities *c, struct bp_seg_spec *specs);
 
 /* Every table at its address; from bp_shm_map(). */
@@ -280,6 +282,8 @@ struct bp_shm {
 	uint32_t max_rules;
 	struct bp_rule_state *rule_state;
 	uint64_t rule_state_len;
+	struct bp_sparkplug_state *sparkplug;
+	uint64_t sparkplug_len;
 	struct bp_ring *alarm_ring;                    /* [workers]; this process's view */
 	struct bp_ring *adopt_requests, *adopt_offers; /* [workers]; likewise */
 	struct bp_alarm_log *alarm_log;

@@ -187,6 +187,15 @@ static void binary_source(const struct bp_binary_source *b, char out[BP_TEXT_SOU
 				   : ", big endian");
 }
 
+static void sparkplug_source(const struct bp_value_source *v, char out[BP_TEXT_SOURCE])
+{
+	if (v->sparkplug.what == BP_SPARKPLUG_ONLINE)
+		snprintf(out, BP_TEXT_SOURCE, "sparkplug_online");
+	else
+		snprintf(out, BP_TEXT_SOURCE, "sparkplug %.*s", BP_SPARKPLUG_NAME_MAX,
+			v->names.metric);
+}
+
 void bp_text_source(const struct bp_value_source *v, char out[BP_TEXT_SOURCE])
 {
 	switch (v->kind) {
@@ -198,6 +207,9 @@ void bp_text_source(const struct bp_value_source *v, char out[BP_TEXT_SOURCE])
 		return;
 	case BP_VALUE_BINARY:
 		binary_source(&v->binary, out);
+		return;
+	case BP_VALUE_SPARKPLUG:
+		sparkplug_source(v, out);
 		return;
 	default:
 		snprintf(out, BP_TEXT_SOURCE, "unknown (%u)", v->kind);

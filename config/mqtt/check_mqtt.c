@@ -213,6 +213,7 @@ void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	}
 	check_clear(r, n, rule);
 	check_annotations(r, n, rule);
+	bp_check_sparkplug(r, n, rule);
 }
 
 struct named_rule {

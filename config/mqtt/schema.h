@@ -14,6 +14,9 @@ void bp_check_publisher(struct bp_reader *r, const struct bp_yaml *n, void *base
 void bp_check_kafka(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_mirror(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base);
+/* check_sparkplug.c: the topic of a rule with a metric of Sparkplug B. */
+void bp_check_sparkplug(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule);
 void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
 
 /*

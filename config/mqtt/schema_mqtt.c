@@ -24,6 +24,7 @@ static const char *const evaluate_names[] = {"published", "acknowledged", NULL};
 static const char *const binary_names[] = {"int8", "int16", "int32", "int64", "uint8", "uint16",
 	"uint32", "uint64", "float32", "float64", NULL};
 static const char *const byte_order_names[] = {"big", "little", NULL};
+static const char *const historical_names[] = {"ignore", "evaluate", NULL};
 static const char *const repeat_names[] = {"every", "on_change", NULL};
 static const char *const severity_names[] = {
 	"none", "info", "warning", "minor", "major", "critical", NULL};
@@ -66,6 +67,13 @@ static bool is_binary(const void *base)
 static bool has_annotations(const void *base)
 {
 	return ((const struct bp_rule_spec *)base)->annotations.n != 0;
+}
+
+static bool is_sparkplug(const void *base)
+{
+	const struct bp_value_source *v = &((const struct bp_rule_spec *)base)->value;
+
+	return v->kind == BP_VALUE_SPARKPLUG && v->sparkplug.what == BP_SPARKPLUG_METRIC;
 }
 
 /* clang-format off */
@@ -127,6 +135,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Minimum TTL (IPv4) or hop limit (IPv6) of inspected segments; others are forwarded but not inspected. Set it to the number of routers between biplane and the brokers plus one, so that a segment that cannot reach a broker raises no alarm."},
 	{.path = "mqtt.max_alarm_states", .type = &bp_type_uint, .flags = BP_MAIN, AT(max_alarm_states), .min = 1, .max = 16777216, .preset = "65536",
 	 .help = "Maximum number of pairs of rule and topic whose alarm state (clear, hold, repeat) is stored."},
+	{.path = "mqtt.max_sparkplug_metrics", .type = &bp_type_uint, AT(max_sparkplug_metrics), .min = 1, .max = 16777216, .preset = "16384",
+	 .help = "Maximum number of Sparkplug B nodes, and of pairs of device and metric of a rule, whose session, alias and datatype are stored."},
 	{.path = "mqtt.max_rules", .type = &bp_type_uint, AT(max_rules), .min = 1, .max = 131072, .preset = "16384",
 	 .help = "Maximum number of rules; the shared segment has memory for this number."},
 	{.path = "mqtt.alarm_queue_size", .type = &bp_type_size, AT(alarm_queue_size), .min = 64 * KIB, .max = GIB, .preset = "8MiB",
@@ -234,6 +244,12 @@ static const struct bp_setting rows[] = {
 	 .help = "Type of the number; float32 and float64 are IEEE 754."},
 	{.path = "mqtt.rules[].value.binary.byte_order", .type = &bp_type_enum, IN(bp_rule_spec, value.binary.little_endian), .flags = BP_RELOAD, .enum_names = byte_order_names, .preset = "big",
 	 .help = "Byte order of the number."},
+	{.path = "mqtt.rules[].value.sparkplug", .type = &bp_type_string, IN(bp_rule_spec, value.names.metric), .flags = BP_RELOAD, .min = 1, .present = is_sparkplug, .preset_text = "none",
+	 .help = "Name of a metric of Sparkplug B. The topic filter matches the topics of the device's data messages, such as spBv1.0/plant/+/node-1/#; births and deaths of the same device are read, too. A message without the metric leaves its value unchanged."},
+	{.path = "mqtt.rules[].value.historical", .type = &bp_type_enum, IN(bp_rule_spec, value.sparkplug.historical), .flags = BP_RELOAD, .enum_names = historical_names, .present = is_sparkplug, .preset = "ignore",
+	 .help = "Values of the metric that are marked as historical: not evaluated (ignore), or evaluated as others (evaluate)."},
+	{.path = "mqtt.rules[].value.death", .type = &bp_type_bound, IN(bp_rule_spec, value.sparkplug.death), .flags = BP_RELOAD, GIVEN(bp_rule_spec, value.sparkplug.has_death), .present = is_sparkplug, .preset_text = "none: a death is not evaluated",
+	 .help = "Value of the metric at the death of its node or device, so that the death raises or clears the alarm."},
 	{.path = "mqtt.rules[].raise", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_condition_unfold, .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "Condition that raises the alarm."},
 	COMPARISONS("raise"),

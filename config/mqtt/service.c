@@ -28,6 +28,7 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_MT_RULES] = 2 * bp_ruleset_bank_size(max_rules);
 	capacity[BP_MT_RULE_STATS] = workers * max_rules;
 	capacity[BP_MT_RULE_STATE] = bp_rule_state_len(m->enabled ? m->max_alarm_states : 0);
+	capacity[BP_MT_SPARKPLUG] = bp_rule_state_len(m->enabled ? m->max_sparkplug_metrics : 0);
 	capacity[BP_MT_ALARM_RING] = bp_capacity_times(workers, ring);
 	capacity[BP_MT_ALARM_TAIL] = workers;
 	capacity[BP_MT_ALARM_LOG] = BP_ALARM_LOG_LEN;

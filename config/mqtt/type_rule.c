@@ -57,6 +57,11 @@ static bool parse_value(const struct bp_setting *s, const struct bp_config *c, c
 
 	(void)s;
 	(void)c;
+	if (strcmp(text, "sparkplug_online") == 0) {
+		rule->value.kind = BP_VALUE_SPARKPLUG;
+		rule->value.sparkplug.what = BP_SPARKPLUG_ONLINE;
+		return true;
+	}
 	if (strcmp(text, "text") != 0)
 		return bp_fault_set(fault, 0, "'%s' is not a source of values",
 			bp_shown(text, strlen(text), shown));
@@ -64,37 +69,65 @@ static bool parse_value(const struct bp_setting *s, const struct bp_config *c, c
 	return true;
 }
 
+static const struct {
+	const char *key;
+	enum bp_value_kind kind;
+} sources[] = {
+	{"json", BP_VALUE_JSON},
+	{"binary", BP_VALUE_BINARY},
+	{"sparkplug", BP_VALUE_SPARKPLUG},
+};
+#define N_SOURCES (sizeof(sources) / sizeof(sources[0]))
+
+/* Settings that only one source has. */
+static void check_options(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n,
+	const struct bp_rule_spec *rule)
+{
+	static const char *const key[] = {"historical", "death"};
+
+	for (unsigned i = 0; i < sizeof(key) / sizeof(key[0]); i++) {
+		if (bp_yaml_find(n, key[i]) != NULL && rule->value.kind != BP_VALUE_SPARKPLUG)
+			bp_reader_error(r, s, n, "%s is given without sparkplug", key[i]);
+	}
+}
+
 static void read_value(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
 {
 	struct bp_rule_spec *rule = field;
-	bool json, binary;
+	const char *first = NULL;
 
 	if (!bp_reader_section_or_text(r, s, n, parse_value, field))
 		return;
 	bp_read_section(r, s, n, field);
-	json = bp_yaml_find(n, "json") != NULL;
-	binary = bp_yaml_find(n, "binary") != NULL;
-	if (json && binary)
-		bp_reader_error(r, s, n, "both json and binary are given");
-	else if (n->n == 0)
+	for (unsigned i = 0; i < N_SOURCES; i++) {
+		if (bp_yaml_find(n, sources[i].key) == NULL)
+			continue;
+		if (first != NULL)
+			bp_reader_error(r, s, n, "both %s and %s are given", first, sources[i].key);
+		first = sources[i].key;
+		rule->value.kind = sources[i].kind;
+	}
+	if (n->n == 0)
 		bp_reader_error(r, s, n, "the mapping is empty");
-	rule->value.kind = json ? BP_VALUE_JSON : binary ? BP_VALUE_BINARY : BP_VALUE_TEXT;
+	check_options(r, s, n, rule);
 }
 
 static void format_value(
 	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
 {
+	const struct bp_rule_spec *rule = field;
+
 	(void)s;
 	(void)c;
-	(void)field;
-	fputs("text", out);
+	fputs(rule->value.kind == BP_VALUE_SPARKPLUG ? "sparkplug_online" : "text", out);
 }
 
 static void expect_value(const struct bp_setting *s, FILE *out)
 {
 	(void)s;
-	fputs("text, {json: PATH} or {binary: {offset: N, type: TYPE, byte_order: big or little}}",
+	fputs("text, sparkplug_online, {json: PATH}, {binary: {offset: N, type: TYPE, byte_order: "
+	      "big or little}} or {sparkplug: METRIC}",
 		out);
 }
 

@@ -15,9 +15,10 @@
  */
 
 enum bp_value_kind {
-	BP_VALUE_TEXT,   /* the whole payload is one decimal number */
-	BP_VALUE_JSON,   /* the number at a path in a JSON text (RFC 8259) */
-	BP_VALUE_BINARY, /* a fixed-width number at an offset */
+	BP_VALUE_TEXT,      /* the whole payload is one decimal number */
+	BP_VALUE_JSON,      /* the number at a path in a JSON text (RFC 8259) */
+	BP_VALUE_BINARY,    /* a fixed-width number at an offset */
+	BP_VALUE_SPARKPLUG, /* a metric of Sparkplug B: services/mqtt/sparkplug.c reads it */
 };
 
 enum bp_binary_type {
@@ -60,10 +61,36 @@ struct bp_binary_source {
 	uint16_t pad;
 };
 
+enum bp_sparkplug_what {
+	BP_SPARKPLUG_METRIC,
+	BP_SPARKPLUG_ONLINE, /* 1 at a birth or data of a node or device, 0 at its death */
+};
+#define BP_SPARKPLUG_NAME_MAX 255
+#define BP_SPARKPLUG_MEMBER_MAX 63
+
+struct bp_sparkplug_source {
+	uint8_t what;       /* enum bp_sparkplug_what */
+	uint8_t historical; /* historical values are evaluated, too */
+	bool has_death;
+	uint8_t name_len; /* of compiled rules, as the key */
+	uint32_t pad;
+	double death; /* value at a death */
+	uint64_t key; /* hash of the name */
+};
+/* NUL terminated, and 0 to their ends, so that equal sources are equal bytes. */
+struct bp_sparkplug_names {
+	char metric[BP_SPARKPLUG_NAME_MAX + 1];
+	char member[BP_SPARKPLUG_MEMBER_MAX + 1]; /* of a DataSet or Template; "": none */
+};
+
 struct bp_value_source {
 	uint32_t kind; /* enum bp_value_kind */
 	struct bp_binary_source binary;
-	struct bp_json_path json;
+	struct bp_sparkplug_source sparkplug;
+	union { /* by kind */
+		struct bp_json_path json;
+		struct bp_sparkplug_names names; /* BP_VALUE_SPARKPLUG */
+	};
 };
 
 /*

@@ -255,6 +255,8 @@ bool bp_value_beginning(
 		return json_beginning(payload, have, &source->json, value);
 	case BP_VALUE_BINARY:
 		return bp_value_binary(payload, have, &source->binary, value);
+	case BP_VALUE_SPARKPLUG: /* a later metric may replace one of the beginning */
+		return false;
 	}
 	return false;
 }

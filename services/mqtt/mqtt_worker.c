@@ -43,6 +43,8 @@ static void set_tables(struct bp_mqtt_worker *in, struct bp_shm *shm, unsigned w
 	in->rule_stats = &shm->rule_stats[(uint64_t)worker * shm->max_rules];
 	in->rule_state = shm->rule_state;
 	in->rule_state_len = shm->rule_state_len;
+	in->sparkplug = shm->sparkplug;
+	in->sparkplug_len = shm->sparkplug_len;
 	in->ring = bp_shm_ring(shm, worker);
 	in->next_alarm_id = &shm->shared->next_alarm_id;
 	in->events = bp_shm_events(shm, worker);
@@ -61,7 +63,8 @@ static bool allocate(
 	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
 	in->layouts = bp_layouts_create();
 	in->same_template = calloc(1, sizeof(*in->same_template));
-	in->to = malloc(BP_TOPIC_MAX);
+	in->to = malloc(2 * BP_TOPIC_MAX);
+	in->data_topic = in->to + BP_TOPIC_MAX;
 	in->delayed = bp_delayed_create(max_proven);
 	in->fleet = shm != NULL ? bp_fleet_worker_create(shm, in->worker) : NULL;
 	if (shm != NULL && in->fleet == NULL)

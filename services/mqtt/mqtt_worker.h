@@ -13,6 +13,7 @@
 #include "services/mqtt/layouts.h"
 #include "services/mqtt/work.h"
 #include "proto/mqtt/mqtt.h"
+#include "proto/sparkplug/sparkplug.h"
 
 /* Inspection of one worker, for the files of this folder only. */
 
@@ -171,6 +172,8 @@ struct bp_mqtt_worker {
 	uint8_t resync_pushes; /* 0: none are enough */
 	struct bp_rule_state *rule_state;
 	uint64_t rule_state_len;
+	struct bp_sparkplug_state *sparkplug;
+	uint64_t sparkplug_len;
 	struct bp_ring *ring;
 	_Atomic uint64_t *next_alarm_id;
 	bp_mirror_fn mirror;
@@ -184,6 +187,7 @@ struct bp_mqtt_worker {
 	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];
 	uint8_t *unmasked; /* websocket.c */
 	char *to;          /* BP_TOPIC_MAX bytes: the topic of the alarm under way */
+	char *data_topic;  /* the same behind it: sparkplug.c */
 	struct bp_work work;
 	bp_mqtt_evaluated_fn evaluated; /* NULL: no frame is traced */
 	void *evaluated_arg;
@@ -618,6 +622,35 @@ static inline void bp_evaluated_number(struct bp_mqtt_worker *in, struct bp_eval
 }
 void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_evaluated *j);
+
+/* ---- sparkplug.c: births, deaths and data of Sparkplug B ---- */
+
+struct bp_sparkplug_message {
+	struct bp_sparkplug_topic topic;
+	bool tracked;   /* the session of the node is known */
+	uint16_t birth; /* number of the node's last birth */
+};
+/*
+ * Whether the publication is a message of a node or device whose metrics may be evaluated; the
+ * session of its node then has its sequence number, birth or death. Otherwise it is counted, if it
+ * should have been one.
+ */
+bool bp_sparkplug_begin(
+	struct bp_mqtt_worker *in, const struct bp_evaluated *j, struct bp_sparkplug_message *m);
+
+enum bp_sparkplug_result {
+	BP_SPARKPLUG_VALUE,
+	BP_SPARKPLUG_NO_VALUE,  /* counted: the metric has no number, or its alias is unknown */
+	BP_SPARKPLUG_UNCHANGED, /* the message says nothing about the metric */
+};
+/* The value at a source of Sparkplug B. data_hash: of the topic of the device's data messages. A
+ * birth stores the alias and datatype of the metric. */
+enum bp_sparkplug_result bp_sparkplug_value(struct bp_mqtt_worker *in,
+	const struct bp_sparkplug_message *m, const struct bp_value_source *source,
+	const struct bp_evaluated *j, uint64_t data_hash, double *value);
+/* The keys of what births said, for readers of the segment. */
+uint64_t bp_sparkplug_node_key(const uint64_t key[2], const struct bp_sparkplug_topic *t);
+uint64_t bp_sparkplug_metric_key(uint64_t data_hash, const struct bp_value_source *source);
 
 /* resync.c: finding a boundary again. */
 void bp_resync_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq);

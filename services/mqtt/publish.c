@@ -12,9 +12,32 @@ struct evaluation {
 	/* the value at the source looked at last: rules on one topic mostly share it */
 	uint32_t source;
 	bool has_value;
-	bool missed; /* no value for a rule */
-	bool cut;    /* over the budget: the rest of the rules are not evaluated */
+	bool unchanged; /* no value, as the message of Sparkplug B does not mention it */
+	/* NULL: the publication is no message of Sparkplug B, or no rule reads them */
+	const struct bp_sparkplug_message *sparkplug;
+	uint8_t only; /* enum only */
+	bool missed;  /* no value for a rule */
+	bool cut;     /* over the budget: the rest of the rules are not evaluated */
 };
+
+/* Rules that are evaluated: all, or those that read a value of Sparkplug B, or only the others. */
+enum only { ALL_RULES, SPARKPLUG_RULES, OTHER_RULES };
+
+static bool is_sparkplug(const struct evaluation *j, uint32_t source)
+{
+	return bp_ruleset_source(j->in->rules, source)->kind == BP_VALUE_SPARKPLUG;
+}
+
+static void sparkplug_at(struct evaluation *j, uint32_t source)
+{
+	enum bp_sparkplug_result r = BP_SPARKPLUG_UNCHANGED;
+
+	if (j->sparkplug != NULL)
+		r = bp_sparkplug_value(j->in, j->sparkplug, bp_ruleset_source(j->in->rules, source),
+			&j->of, j->topic_hash, &j->of.value);
+	j->has_value = r == BP_SPARKPLUG_VALUE;
+	j->unchanged = r == BP_SPARKPLUG_UNCHANGED;
+}
 
 static void value_at(struct evaluation *j, uint32_t source)
 {
@@ -22,7 +45,10 @@ static void value_at(struct evaluation *j, uint32_t source)
 
 	bp_work_add(&j->in->work, BP_WORK_VALUE + p->payload_len);
 	j->source = source;
-	if (j->of.beginning)
+	j->unchanged = false;
+	if (is_sparkplug(j, source))
+		sparkplug_at(j, source);
+	else if (j->of.beginning)
 		j->has_value = bp_value_beginning(p->payload, p->payload_len,
 			bp_ruleset_source(j->in->rules, source), &j->of.value);
 	else
@@ -56,7 +82,8 @@ static void evaluate(struct evaluation *j, uint32_t index)
 	const uint64_t next = bp_transition_next(in->now_ns, in->transition);
 	uint64_t transition = next;
 
-	if (j->cut)
+	if (j->cut || (j->only != ALL_RULES &&
+			      is_sparkplug(j, rule->source) != (j->only == SPARKPLUG_RULES)))
 		return;
 	if (!bp_within_budget(in)) {
 		j->cut = true;
@@ -70,6 +97,8 @@ static void evaluate(struct evaluation *j, uint32_t index)
 		memory_order_relaxed);
 	if (j->source != rule->source)
 		value_at(j, rule->source);
+	if (j->unchanged)
+		return;
 	if (!j->has_value) {
 		j->missed = true;
 		bp_tally(in, j->of.beginning ? BP_C_PUBLISH_VALUE_TRUNCATED : BP_C_VALUE_MISSING);
@@ -137,7 +166,7 @@ static void evaluate_chain(uint32_t first, void *arg)
 		evaluate(j, r);
 }
 
-static void evaluate_matching(struct evaluation *j)
+static void evaluate_rules(struct evaluation *j)
 {
 	struct bp_mqtt_worker *in = j->in;
 	const struct bp_mqtt_publish *p = j->of.publish;
@@ -158,6 +187,48 @@ static void evaluate_matching(struct evaluation *j)
 	}
 	for (uint32_t i = 0; i < c->n; i++)
 		evaluate(j, c->rule[i]);
+}
+
+/*
+ * The rules for a birth or death are those that match the data messages of the same node or device:
+ * so they share the state of the pair of rule and topic, and the alarm has this topic.
+ */
+static void evaluate_as_data(struct evaluation *j)
+{
+	struct bp_mqtt_worker *in = j->in;
+	struct bp_mqtt_publish p = *j->of.publish;
+
+	p.topic_len = (uint16_t)bp_sparkplug_data_topic(&j->sparkplug->topic, in->data_topic);
+	p.topic = (const uint8_t *)in->data_topic;
+	j->of.publish = &p;
+	j->topic_hash = bp_topic_hash(in, p.topic, p.topic_len);
+	j->source = UINT32_MAX;
+	j->only = SPARKPLUG_RULES;
+	evaluate_rules(j);
+}
+
+static void evaluate_matching(struct evaluation *j)
+{
+	const struct bp_mqtt_publish *p = j->of.publish;
+	struct bp_sparkplug_message m;
+
+	if (j->in->rules->n_sparkplug == 0 || !bp_sparkplug_begin(j->in, &j->of, &m)) {
+		evaluate_rules(j);
+		return;
+	}
+	j->sparkplug = &m;
+	if (!bp_sparkplug_is_data(m.topic.type)) {
+		const uint64_t hash = j->topic_hash;
+
+		j->only = OTHER_RULES;
+		evaluate_rules(j);
+		evaluate_as_data(j);
+		j->of.publish = p;
+		j->topic_hash = hash;
+	} else {
+		evaluate_rules(j);
+	}
+	j->sparkplug = NULL;
 }
 
 /*
@@ -184,11 +255,16 @@ static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *topic, uint16_t len, uint64_t hash)
 {
 	struct matched m = {.rules = in->rules};
+	bool sparkplug = false; /* other topics of the node may match */
 
 	bp_tally(in, BP_C_TOPIC_LOOKUP);
-	if (topic_counts(in, f, dir, hash) && in->rules->generation != 0)
+	if (topic_counts(in, f, dir, hash) && in->rules->generation != 0) {
 		match(in, topic, len, gather, &m);
-	f->memo_rule = m.n == 0 ? BP_RULE_NONE : m.n == 1 ? m.rule[0] : BP_MEMO_MULTIPLE;
+		sparkplug = in->rules->n_sparkplug != 0 && bp_sparkplug_is_topic(topic, len);
+	}
+	f->memo_rule = sparkplug || m.n > 1 ? BP_MEMO_MULTIPLE
+		       : m.n == 0           ? BP_RULE_NONE
+					    : m.rule[0];
 	f->memo_hash = hash;
 	f->memo_gen = bp_topic_known(f, hash) ? in->gen : 0;
 }
@@ -339,6 +415,9 @@ void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 	j.in = in;
 	j.source = UINT32_MAX;
 	j.has_value = false;
+	j.unchanged = false;
+	j.sparkplug = NULL;
+	j.only = ALL_RULES;
 	j.cut = false;
 	j.of.flow = f;
 	j.of.dir = dir;

@@ -75,6 +75,23 @@ uint64_t bp_stable_hash(const void *p, uint64_t len)
 	return sum_result(&s);
 }
 
+static void sparkplug_canonical(struct bp_value_source *out, const struct bp_value_source *in)
+{
+	struct bp_sparkplug_source *s = &out->sparkplug;
+	const struct bp_sparkplug_names *names = &in->names;
+
+	s->what = in->sparkplug.what;
+	if (s->what == BP_SPARKPLUG_ONLINE)
+		return;
+	s->historical = in->sparkplug.historical != 0;
+	s->has_death = in->sparkplug.has_death;
+	s->death = s->has_death ? in->sparkplug.death + 0.0 : 0.0; /* -0 is 0 */
+	s->name_len = (uint8_t)strnlen(names->metric, BP_SPARKPLUG_NAME_MAX);
+	memcpy(out->names.metric, names->metric, s->name_len);
+	memcpy(out->names.member, names->member, strnlen(names->member, BP_SPARKPLUG_MEMBER_MAX));
+	s->key = bp_stable_hash(names->metric, s->name_len);
+}
+
 void bp_value_source_canonical(struct bp_value_source *out, const struct bp_value_source *in)
 {
 	memset(out, 0, sizeof(*out));
@@ -85,6 +102,8 @@ void bp_value_source_canonical(struct bp_value_source *out, const struct bp_valu
 		out->binary.little_endian = in->binary.little_endian;
 	} else if (in->kind == BP_VALUE_JSON) {
 		memcpy(&out->json, &in->json, sizeof(out->json));
+	} else if (in->kind == BP_VALUE_SPARKPLUG) {
+		sparkplug_canonical(out, in);
 	}
 }
 

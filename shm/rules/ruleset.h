@@ -60,6 +60,8 @@ struct bp_ruleset {
 	uint32_t rules, sources, nodes; /* offsets from the image's start */
 	uint32_t edges, edge_mask;      /* offset; slots - 1 */
 	uint64_t edge_key;              /* of the level hash */
+	uint32_t n_sparkplug;           /* rules with a value of Sparkplug B */
+	uint32_t pad;
 	struct bp_mirror_target clone;
 };
 

@@ -363,6 +363,8 @@ static uint8_t fast_way(uint32_t value_kind)
 		return BP_RULE_FAST_JSON;
 	case BP_VALUE_BINARY:
 		return BP_RULE_FAST_BINARY;
+	case BP_VALUE_SPARKPLUG: /* depends on the birth */
+		break;
 	}
 	return BP_RULE_FAST_NO;
 }
@@ -443,6 +445,8 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 	h->n_sources = d->n_sources;
 	h->n_nodes = d->n_nodes;
 	h->edge_key = d->key;
+	for (uint32_t i = 0; i < d->n; i++)
+		h->n_sparkplug += d->specs[i].value.kind == BP_VALUE_SPARKPLUG;
 	return 0;
 }
 

@@ -58,12 +58,21 @@ static bool path_valid(const struct bp_json_path *p)
 	return true;
 }
 
+/* Its length is used unchecked. The name itself is only compared. */
+static bool sparkplug_valid(const struct bp_value_source *s)
+{
+	return s->sparkplug.what <= BP_SPARKPLUG_ONLINE && is_bool(&s->sparkplug.has_death) &&
+	       s->names.metric[BP_SPARKPLUG_NAME_MAX] == '\0' &&
+	       s->names.member[BP_SPARKPLUG_MEMBER_MAX] == '\0';
+}
+
 static bool sources_valid(const struct bp_ruleset *rs)
 {
 	for (uint32_t i = 0; i < rs->n_sources; i++) {
 		const struct bp_value_source *s = bp_ruleset_source(rs, i);
 
-		if (s->kind == BP_VALUE_JSON && !path_valid(&s->json))
+		if ((s->kind == BP_VALUE_JSON && !path_valid(&s->json)) ||
+			(s->kind == BP_VALUE_SPARKPLUG && !sparkplug_valid(s)))
 			return false;
 	}
 	return true;

@@ -278,6 +278,25 @@
 		"worker_cpu_percent")                                                              \
 	X(MATCH, RULE, "matches", "matches of a PUBLISH and a rule")                               \
 	X(VALUE_MISSING, RULE, "value_missing", "value of the rule not found in the payload")      \
+	X(SPARKPLUG_BIRTH, RULE, "sparkplug_births", "NBIRTH and DBIRTH messages of Sparkplug B")  \
+	X(SPARKPLUG_DEATH, RULE, "sparkplug_deaths", "NDEATH and DDEATH messages of Sparkplug B")  \
+	X(SPARKPLUG_DEATH_STALE, RULE, "sparkplug_deaths_stale",                                   \
+		"NDEATH ignored: bdSeq of an earlier session of the node")                         \
+	X(SPARKPLUG_MALFORMED, RULE, "sparkplug_malformed",                                        \
+		"messages of Sparkplug B not evaluated: payload malformed")                        \
+	X(SPARKPLUG_SEQ_GAP, RULE, "sparkplug_seq_gaps",                                           \
+		"messages of Sparkplug B after missing sequence numbers")                          \
+	X(SPARKPLUG_AFTER_DEATH, RULE, "sparkplug_after_death",                                    \
+		"messages of a Sparkplug B node after its NDEATH without a new NBIRTH")            \
+	X(SPARKPLUG_ALIAS_UNKNOWN, RULE, "sparkplug_alias_unknown",                                \
+		"metrics by alias not evaluated: no birth of the device was seen")                 \
+	X(SPARKPLUG_NULL, RULE, "sparkplug_null", "metrics not evaluated: is_null, or no number")  \
+	X(SPARKPLUG_HISTORICAL, RULE, "sparkplug_historical",                                      \
+		"metrics not evaluated: is_historical")                                            \
+	X(SPARKPLUG_EVICTED, RULE, "sparkplug_evicted",                                            \
+		"aliases and sessions of Sparkplug B evicted: table full")                         \
+	X(SPARKPLUG_NOT_STORED, RULE, "sparkplug_not_stored",                                      \
+		"aliases and sessions of Sparkplug B not stored: table full of other clients'")    \
 	X(STATE_EVICTED, RULE, "state_evicted",                                                    \
 		"states of a hold in progress evicted: table full")                                \
 	X(STATE_EVICTED_RAISED, RULE, "state_evicted_raised",                                      \

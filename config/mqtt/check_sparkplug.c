@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "config/check_place.h"
+#include "config/mqtt/schema.h"
+
+/* Whether one of the words is the level. */
+static bool is_one_of(const char *level, size_t len, const char *const *words)
+{
+	for (; *words != NULL; words++) {
+		if (strlen(*words) == len && memcmp(level, *words, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a filter can match the data messages of a node or device. */
+static bool matches_data(const char *filter)
+{
+	static const char *const first[] = {"spBv1.0", "+", NULL}, *const third[] = {"NDATA",
+									   "DDATA", "+", NULL};
+	unsigned level = 0;
+
+	for (const char *at = filter;; at++, level++) {
+		const size_t len = strcspn(at, "/");
+
+		if (len == 1 && *at == '#')
+			return true;
+		if ((level == 0 && !is_one_of(at, len, first)) ||
+			(level == 2 && !is_one_of(at, len, third)))
+			return false;
+		at += len;
+		if (*at == '\0')
+			return level == 3 || level == 4;
+	}
+}
+
+void bp_check_sparkplug(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule)
+{
+	const struct bp_yaml *topic = bp_good(n, "topic");
+
+	if (rule->value.kind != BP_VALUE_SPARKPLUG || topic == NULL || matches_data(rule->filter))
+		return;
+	bp_error(r->messages, topic->line, topic->column,
+		"%s.topic: the filter matches no data message of Sparkplug B; expected a filter "
+		"such as spBv1.0/GROUP/+/NODE/#, whose third level is +, NDATA or DDATA (births "
+		"and deaths are read without it)",
+		r->path);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "biplane/counters/mqtt.h"
+#include "services/mqtt/mqtt_worker.h"
+#include "shm/hash.h"
+#include "shm/rules/sparkplug_state.h"
+
+/*
+ * Sparkplug B: what births said is kept in the segment (shm/rules/sparkplug_state.h), and data
+ * messages are read with it.
+ *
+ * An alias is valid from the birth of its node or device to the next one, and those of a device end
+ * with the next NBIRTH of its node. A gap in the sequence numbers and a death do not end it: an
+ * alias changes its metric only by a birth, and the gateway cannot request one. Both are counted.
+ *
+ * All changes are idempotent: a message that is inspected again after the process was killed, or
+ * that is seen a second time on its way from the broker, changes nothing.
+ */
+
+#define BIRTH_MASK 0xffffu
+#define BORN_MASK (UINT64_MAX >> BP_SPARKPLUG_BORN_SHIFT)
+
+static const char bdseq_name[] = "bdSeq";
+
+uint64_t bp_sparkplug_node_key(const uint64_t key[2], const struct bp_sparkplug_topic *t)
+{
+	const uint64_t group = bp_topic_hash_by(key, t->group, t->group_len);
+
+	return bp_mix(group ^ key[1], bp_topic_hash_by(key, t->node, t->node_len) ^ key[0]);
+}
+
+uint64_t bp_sparkplug_metric_key(uint64_t data_hash, const struct bp_value_source *source)
+{
+	return bp_mix64(data_hash + bp_mix64(source->sparkplug.key));
+}
+
+static void store(struct bp_mqtt_worker *in, const struct bp_evaluated *j, uint64_t key,
+	uint64_t value, uint32_t data)
+{
+	const uint32_t client = (uint32_t)bp_flow_client_hash(&in->table, j->flow) | 1;
+	const enum bp_state_loss loss = bp_sparkplug_state_store(
+		in->sparkplug, in->sparkplug_len, key, client, value, data, in->mono_ns);
+
+	bp_work_add(&in->work, BP_WORK_STATE);
+	if (loss == BP_STATE_NOT_KEPT)
+		bp_tally(in, BP_C_SPARKPLUG_NOT_STORED);
+	else if (loss != BP_STATE_NO_LOSS)
+		bp_tally(in, BP_C_SPARKPLUG_EVICTED);
+}
+
+/* The metric bdSeq as in the session of a node: 0 if the payload has none. */
+static uint64_t bdseq_of(const struct bp_evaluated *j)
+{
+	const struct bp_sparkplug_wanted wanted = {
+		.name = bdseq_name, .name_len = sizeof(bdseq_name) - 1, .beginning = j->beginning};
+	struct bp_sparkplug_metric metric;
+
+	if (bp_sparkplug_find(j->publish->payload, j->publish->payload_len, &wanted, &metric) !=
+			BP_SPARKPLUG_FOUND ||
+		metric.is_null ||
+		(metric.field != BP_SPARKPLUG_VALUE_INT && metric.field != BP_SPARKPLUG_VALUE_LONG))
+		return 0;
+	return BP_SPARKPLUG_BDSEQ_KNOWN | (metric.bits & 0xff) << BP_SPARKPLUG_BDSEQ_SHIFT;
+}
+
+#define BDSEQ_BITS (BP_SPARKPLUG_BDSEQ_KNOWN | (uint64_t)0xff << BP_SPARKPLUG_BDSEQ_SHIFT)
+
+/* A birth of the node. One with the timestamp of the last is the same: it was seen before. */
+static void node_born(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
+	const struct bp_sparkplug_head *head, uint64_t key, const struct bp_sparkplug_view *v,
+	struct bp_sparkplug_message *m)
+{
+	const uint64_t born = head->timestamp & BORN_MASK;
+	const uint64_t session = born << BP_SPARKPLUG_BORN_SHIFT | bdseq_of(j) |
+				 (head->has_seq ? BP_SPARKPLUG_SEQ_KNOWN : 0) |
+				 (head->seq & BP_SPARKPLUG_SEQ);
+	const bool seen = m->tracked && head->has_timestamp &&
+			  v->value >> BP_SPARKPLUG_BORN_SHIFT == born &&
+			  ((v->value ^ session) & BDSEQ_BITS) == 0;
+
+	if (!m->tracked)
+		m->birth = (uint16_t)(in->mono_ns >> 20); /* no number of entries from before */
+	if (!seen)
+		m->birth = m->birth == BIRTH_MASK ? 1 : (uint16_t)(m->birth + 1);
+	m->tracked = true;
+	store(in, j, key, session, (uint32_t)m->birth << BP_SPARKPLUG_BIRTH_SHIFT);
+}
+
+/* False: the death is of an earlier session. */
+static bool node_died(
+	struct bp_mqtt_worker *in, const struct bp_evaluated *j, const struct bp_sparkplug_view *v)
+{
+	const uint64_t bdseq = bdseq_of(j);
+
+	if ((v->value & bdseq & BP_SPARKPLUG_BDSEQ_KNOWN) &&
+		((v->value ^ bdseq) & BDSEQ_BITS) != 0) {
+		bp_tally(in, BP_C_SPARKPLUG_DEATH_STALE);
+		return false;
+	}
+	(void)bp_sparkplug_state_change(v, v->value | BP_SPARKPLUG_DEAD, v->data);
+	return true;
+}
+
+/* The sequence number of another message of the node, in the order in which the node sends. */
+static void node_sent(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
+	const struct bp_sparkplug_head *head, const struct bp_sparkplug_view *v)
+{
+	const uint8_t last = (uint8_t)v->value, seq = (uint8_t)head->seq;
+
+	if (v->value & BP_SPARKPLUG_DEAD)
+		bp_tally(in, BP_C_SPARKPLUG_AFTER_DEATH);
+	bp_sparkplug_state_use(v->entry, in->mono_ns);
+	if (!head->has_seq || j->dir != BP_TO_BROKER || seq == last)
+		return;
+	if ((v->value & BP_SPARKPLUG_SEQ_KNOWN) && seq != (uint8_t)(last + 1))
+		bp_tally(in, BP_C_SPARKPLUG_SEQ_GAP);
+	(void)bp_sparkplug_state_change(v,
+		(v->value & ~(uint64_t)BP_SPARKPLUG_SEQ) | BP_SPARKPLUG_SEQ_KNOWN | seq, v->data);
+}
+
+bool bp_sparkplug_begin(
+	struct bp_mqtt_worker *in, const struct bp_evaluated *j, struct bp_sparkplug_message *m)
+{
+	const struct bp_mqtt_publish *p = j->publish;
+	struct bp_sparkplug_head head;
+	struct bp_sparkplug_view v;
+	uint64_t key;
+
+	if (!bp_sparkplug_topic(p->topic, p->topic_len, &m->topic) ||
+		m->topic.type == BP_SPARKPLUG_NCMD || m->topic.type == BP_SPARKPLUG_DCMD)
+		return false;
+	bp_work_add(&in->work, BP_WORK_VALUE + p->payload_len / 4);
+	if (!bp_sparkplug_head(p->payload, p->payload_len, &head) && !j->beginning) {
+		bp_tally(in, BP_C_SPARKPLUG_MALFORMED);
+		return false;
+	}
+	if (bp_sparkplug_is_birth(m->topic.type))
+		bp_tally(in, BP_C_SPARKPLUG_BIRTH);
+	else if (bp_sparkplug_is_death(m->topic.type))
+		bp_tally(in, BP_C_SPARKPLUG_DEATH);
+	key = bp_sparkplug_node_key(in->topic_key, &m->topic);
+	m->tracked = bp_sparkplug_state_find(in->sparkplug, in->sparkplug_len, key, &v);
+	m->birth = m->tracked ? (uint16_t)(v.data >> BP_SPARKPLUG_BIRTH_SHIFT) : 0;
+	if (m->topic.type == BP_SPARKPLUG_NBIRTH)
+		node_born(in, j, &head, key, &v, m);
+	else if (!m->tracked)
+		return true;
+	else if (m->topic.type == BP_SPARKPLUG_NDEATH)
+		return node_died(in, j, &v);
+	else
+		node_sent(in, j, &head, &v);
+	return true;
+}
+
+/* The value of a metric that was found, or why there is none. */
+static enum bp_sparkplug_result number(struct bp_mqtt_worker *in,
+	const struct bp_sparkplug_metric *metric, uint32_t datatype, double *value)
+{
+	if (bp_sparkplug_number(metric, datatype, value))
+		return BP_SPARKPLUG_VALUE;
+	bp_tally(in, BP_C_SPARKPLUG_NULL);
+	return BP_SPARKPLUG_NO_VALUE;
+}
+
+static enum bp_sparkplug_result not_found(
+	struct bp_mqtt_worker *in, const struct bp_evaluated *j, enum bp_sparkplug_found found)
+{
+	switch (found) {
+	case BP_SPARKPLUG_MALFORMED:
+		if (!j->beginning)
+			bp_tally(in, BP_C_SPARKPLUG_MALFORMED);
+		return BP_SPARKPLUG_NO_VALUE;
+	case BP_SPARKPLUG_ABSENT_UNNAMED:
+		bp_tally(in, BP_C_SPARKPLUG_ALIAS_UNKNOWN);
+		return BP_SPARKPLUG_NO_VALUE;
+	case BP_SPARKPLUG_HISTORICAL:
+		bp_tally(in, BP_C_SPARKPLUG_HISTORICAL);
+		break;
+	default:
+		break;
+	}
+	return BP_SPARKPLUG_UNCHANGED;
+}
+
+static void wanted_of(const struct bp_value_source *source, const struct bp_evaluated *j,
+	struct bp_sparkplug_wanted *w)
+{
+	*w = (struct bp_sparkplug_wanted){.name = source->names.metric,
+		.name_len = source->sparkplug.name_len,
+		.historical = source->sparkplug.historical != 0,
+		.beginning = j->beginning};
+}
+
+static enum bp_sparkplug_result birth_value(struct bp_mqtt_worker *in,
+	const struct bp_sparkplug_message *m, const struct bp_value_source *source,
+	const struct bp_evaluated *j, uint64_t key, double *value)
+{
+	struct bp_sparkplug_wanted wanted;
+	struct bp_sparkplug_metric metric;
+	enum bp_sparkplug_found found;
+	uint32_t datatype;
+
+	wanted_of(source, j, &wanted);
+	wanted.historical = true; /* its alias is valid all the same */
+	found = bp_sparkplug_find(j->publish->payload, j->publish->payload_len, &wanted, &metric);
+	if (found != BP_SPARKPLUG_FOUND) {
+		bp_sparkplug_state_remove(in->sparkplug, in->sparkplug_len, key);
+		/* metrics of a birth have names */
+		return not_found(
+			in, j, found == BP_SPARKPLUG_ABSENT_UNNAMED ? BP_SPARKPLUG_ABSENT : found);
+	}
+	datatype = metric.datatype <= BP_SPARKPLUG_DATATYPE ? metric.datatype : 0;
+	store(in, j, key, metric.has_alias ? metric.alias : 0,
+		(uint32_t)m->birth << BP_SPARKPLUG_BIRTH_SHIFT |
+			(metric.has_alias ? BP_SPARKPLUG_HAS_ALIAS : 0) | datatype);
+	if (metric.is_historical && !source->sparkplug.historical)
+		return not_found(in, j, BP_SPARKPLUG_HISTORICAL);
+	return number(in, &metric, 0, value);
+}
+
+static enum bp_sparkplug_result data_value(struct bp_mqtt_worker *in,
+	const struct bp_sparkplug_message *m, const struct bp_value_source *source,
+	const struct bp_evaluated *j, uint64_t key, double *value)
+{
+	struct bp_sparkplug_wanted wanted;
+	struct bp_sparkplug_metric metric;
+	enum bp_sparkplug_found found;
+	struct bp_sparkplug_view v;
+	uint32_t datatype = 0;
+
+	wanted_of(source, j, &wanted);
+	if (bp_sparkplug_state_find(in->sparkplug, in->sparkplug_len, key, &v) &&
+		(!m->tracked || v.data >> BP_SPARKPLUG_BIRTH_SHIFT == m->birth)) {
+		wanted.has_alias = v.data & BP_SPARKPLUG_HAS_ALIAS;
+		wanted.alias = v.value;
+		datatype = v.data & BP_SPARKPLUG_DATATYPE;
+		bp_sparkplug_state_use(v.entry, in->mono_ns);
+	}
+	found = bp_sparkplug_find(j->publish->payload, j->publish->payload_len, &wanted, &metric);
+	if (found == BP_SPARKPLUG_FOUND)
+		return number(in, &metric, datatype, value);
+	/* the birth was seen, and it gave this metric no alias */
+	if (found == BP_SPARKPLUG_ABSENT_UNNAMED && datatype != 0)
+		found = BP_SPARKPLUG_ABSENT;
+	return not_found(in, j, found);
+}
+
+enum bp_sparkplug_result bp_sparkplug_value(struct bp_mqtt_worker *in,
+	const struct bp_sparkplug_message *m, const struct bp_value_source *source,
+	const struct bp_evaluated *j, uint64_t data_hash, double *value)
+{
+	const bool dead = bp_sparkplug_is_death(m->topic.type);
+	const uint64_t key = bp_sparkplug_metric_key(data_hash, source);
+
+	if (source->sparkplug.what == BP_SPARKPLUG_ONLINE) {
+		*value = dead ? 0 : 1;
+		return BP_SPARKPLUG_VALUE;
+	}
+	if (dead) {
+		*value = source->sparkplug.death;
+		return source->sparkplug.has_death ? BP_SPARKPLUG_VALUE : BP_SPARKPLUG_UNCHANGED;
+	}
+	if (bp_sparkplug_is_birth(m->topic.type))
+		return birth_value(in, m, source, j, key, value);
+	return data_value(in, m, source, j, key, value);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/rules/sparkplug_state.h"
+
+#include "shm/cas128.h"
+
+#define WAYS BP_RULE_STATE_WAYS
+#define ATTEMPTS 64u
+#define SAMPLE 64u /* entries that estimate a client's share of the table */
+#define IDLE_S ((uint32_t)(BP_RULE_STATE_IDLE_NS >> 30))
+
+/* The half of the key that is not used for the bucket. */
+static uint64_t tag_of(uint64_t key)
+{
+	return (key | 1ull << 32) & 0xffffffff00000000ull;
+}
+
+static struct bp_sparkplug_state *bucket_of(
+	struct bp_sparkplug_state *table, uint64_t len, uint64_t key)
+{
+	return table + (key & (len / WAYS - 1)) * WAYS;
+}
+
+/* Reads one entry; false: it has another key, or is being changed. */
+static bool read_entry(struct bp_sparkplug_state *e, uint64_t key, struct bp_sparkplug_view *v)
+{
+	const uint64_t word = atomic_load_explicit(&e->word, memory_order_acquire);
+
+	if ((word & 0xffffffff00000000ull) != tag_of(key) ||
+		atomic_load_explicit(&e->key, memory_order_acquire) != key)
+		return false;
+	v->value = atomic_load_explicit(&e->value, memory_order_acquire);
+	v->entry = e;
+	v->word = word;
+	v->data = (uint32_t)word;
+	return true;
+}
+
+bool bp_sparkplug_state_find(
+	struct bp_sparkplug_state *table, uint64_t len, uint64_t key, struct bp_sparkplug_view *v)
+{
+	struct bp_sparkplug_state *bucket = bucket_of(table, len, key);
+
+	for (unsigned i = 0; i < WAYS; i++) {
+		/* both halves are of one change if the word is the same before and after */
+		for (unsigned n = 0; n < ATTEMPTS && read_entry(&bucket[i], key, v); n++) {
+			if (atomic_load_explicit(&bucket[i].word, memory_order_acquire) == v->word)
+				return true;
+		}
+	}
+	return false;
+}
+
+bool bp_sparkplug_state_change(const struct bp_sparkplug_view *v, uint64_t value, uint32_t data)
+{
+	return bp_cas128(&v->entry->value, v->value, v->word, value,
+		(v->word & 0xffffffff00000000ull) | data);
+}
+
+static unsigned sampled(
+	const struct bp_sparkplug_state *table, uint64_t len, uint64_t at, uint32_t client)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < SAMPLE && i < len; i++) {
+		const struct bp_sparkplug_state *e = &table[(at + i) & (len - 1)];
+
+		n += atomic_load_explicit(&e->client, memory_order_relaxed) == client &&
+		     atomic_load_explicit(&e->word, memory_order_relaxed) != 0;
+	}
+	return n;
+}
+
+/* The entry to replace: a free one, else the least recently used that `client` may evict. NULL:
+ * none. */
+static struct bp_sparkplug_state *victim(struct bp_sparkplug_state *table, uint64_t len,
+	struct bp_sparkplug_state *bucket, uint32_t client, uint32_t now_s)
+{
+	const uint64_t at = (uint64_t)(bucket - table);
+	struct bp_sparkplug_state *best = NULL;
+	uint32_t oldest = 0;
+
+	for (unsigned i = 0; i < WAYS; i++) {
+		struct bp_sparkplug_state *e = &bucket[i];
+		const uint32_t owner = atomic_load_explicit(&e->client, memory_order_relaxed);
+		/* of another boot, or a worker that is slightly ahead: not idle */
+		const int32_t diff =
+			(int32_t)(now_s - atomic_load_explicit(&e->used_s, memory_order_relaxed));
+		const uint32_t age = diff < 0 ? 0 : (uint32_t)diff;
+
+		if (atomic_load_explicit(&e->word, memory_order_acquire) == 0)
+			return e;
+		if (best != NULL && age <= oldest)
+			continue;
+		if (age < IDLE_S && owner != client &&
+			sampled(table, len, at, owner) <= (len < SAMPLE ? len : SAMPLE) / 2)
+			continue;
+		best = e;
+		oldest = age;
+	}
+	return best;
+}
+
+enum bp_state_loss bp_sparkplug_state_store(struct bp_sparkplug_state *table, uint64_t len,
+	uint64_t key, uint32_t client, uint64_t value, uint32_t data, uint64_t now_ns)
+{
+	struct bp_sparkplug_state *bucket = bucket_of(table, len, key), *e;
+	const uint32_t now_s = (uint32_t)(now_ns >> 30);
+	struct bp_sparkplug_view v;
+
+	for (unsigned n = 0; n < ATTEMPTS; n++) {
+		uint64_t old_value, old_word;
+
+		if (bp_sparkplug_state_find(table, len, key, &v)) {
+			if (!bp_sparkplug_state_change(&v, value, data))
+				continue;
+			atomic_store_explicit(&v.entry->client, client, memory_order_relaxed);
+			bp_sparkplug_state_use(v.entry, now_ns);
+			return BP_STATE_NO_LOSS;
+		}
+		e = victim(table, len, bucket, client, now_s);
+		if (e == NULL)
+			return BP_STATE_NOT_KEPT;
+		old_word = atomic_load_explicit(&e->word, memory_order_acquire);
+		old_value = atomic_load_explicit(&e->value, memory_order_acquire);
+		if (!bp_cas128(&e->value, old_value, old_word, value, tag_of(key) | data))
+			continue;
+		atomic_store_explicit(&e->key, key, memory_order_release);
+		atomic_store_explicit(&e->client, client, memory_order_relaxed);
+		bp_sparkplug_state_use(e, now_ns);
+		return old_word != 0 ? BP_STATE_HOLD_EVICTED : BP_STATE_NO_LOSS;
+	}
+	return BP_STATE_NOT_KEPT;
+}
+
+void bp_sparkplug_state_remove(struct bp_sparkplug_state *table, uint64_t len, uint64_t key)
+{
+	struct bp_sparkplug_view v;
+
+	for (unsigned n = 0; n < ATTEMPTS && bp_sparkplug_state_find(table, len, key, &v); n++) {
+		if (bp_cas128(&v.entry->value, v.value, v.word, 0, 0))
+			return;
+	}
+}
