@@ -2,6 +2,7 @@
 /* Rows of the table in test_settings.c for section mqtt, included in it. */
 /* clang-format off */
 #define RULE EDGE "  rules:\n    - name: r\n      topic: t\n      raise: \"> 1\"\n      "
+#define SPB_RULE EDGE "  rules:\n    - name: r\n      topic: spBv1.0/#\n      raise: \"> 1\"\n      "
 #define RULE_OPEN EDGE "  rules:\n    - name: r\n      topic: t\n      "
 #define AS(condition_) "\n        " condition_
 #define BOUND(of_, before_, key_)                                                                  \
@@ -85,6 +86,8 @@
 	{"mqtt.min_ttl", MQTT, "", .good = {{"1", "1"}, {"255", "255"}},
 		.bad = {{"256", "too large"}, {"0", "too small"}}},
 	{"mqtt.max_alarm_states", MQTT, "", .good = {{"1", "1"}, {"16777216", "16777216"}},
+		.bad = {{"0", "too small"}, {"16777217", "too large"}}},
+	{"mqtt.max_sparkplug_metrics", MQTT, "", .good = {{"1", "1"}, {"16777216", "16777216"}},
 		.bad = {{"0", "too small"}, {"16777217", "too large"}}},
 	{"mqtt.max_rules", MQTT, "", .good = {{"1", "1"}, {"131072", "131072"}},
 		.bad = {{"0", "too small"}, {"131073", "too large"}}},
@@ -216,6 +219,15 @@
 		.bad = {{"celsius", "not a JSON path"}, {"$.", "not a JSON path"},
 			{"$.a[", "not a JSON path"}, {"$..a", "not a JSON path"},
 			{"''", "not a JSON path"}}},
+	{"mqtt.rules[].value.sparkplug", SPB_RULE "value:\n        ", "",
+		.good = {{"t", "\"t\""}, {"Motor/Temperature", "\"Motor/Temperature\""},
+			{TEXT255, "\"" TEXT255 "\""}},
+		.bad = {{"''", "the text is empty"}, {TEXT255 "x", "256 bytes long"}}},
+	{"mqtt.rules[].value.historical", SPB_RULE "value:\n        sparkplug: t\n        ", "",
+		.good = {{"ignore", "ignore"}, {"evaluate", "evaluate"}},
+		.bad = {{"yes", "not a valid choice"}}},
+	{"mqtt.rules[].value.death", SPB_RULE "value:\n        sparkplug: t\n        ", "",
+		.good = {{"0", "0"}, {"-1.5", "-1.5"}}, .bad = {{"nan", "not a finite decimal number"}}},
 	{"mqtt.rules[].value.binary.offset",
 		RULE "value:\n        binary:\n          type: int8\n          ", "",
 		.good = {{"0", "0"}, {"268435455", "268435455"}},

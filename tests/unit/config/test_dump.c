@@ -35,6 +35,7 @@
 	"  reorder_buffer: 0\n  max_topic_aliases: 10\n  connection_cpu_percent: 11\n  "           \
 	"worker_cpu_percent: 12\n"                                                                 \
 	"  resync_packets: 9\n  min_ttl: 3\n  max_alarm_states: 7\n  max_rules: 9\n"               \
+	"  max_sparkplug_metrics: 10\n"                                                            \
 	"  alarm_queue_size: 1MiB\n"                                                               \
 	"  publisher: {broker: \"mqtts://h\", username: u, password_file: /p, tls: {ca: /a, "      \
 	"cert: /b, key: /c}, "                                                                     \
@@ -56,7 +57,10 @@
 	"    - {name: c, topic: +/x, value: {binary: {type: uint32, offset: 9, byte_order: "       \
 	"little}}, "                                                                               \
 	"raise: outside 1..2, publish: {destination: both}, annotations: {site: north, "           \
-	"runbook: \"https://example.org/#1\"}}\n"
+	"runbook: \"https://example.org/#1\"}}\n"                                                  \
+	"    - {name: d, topic: spBv1.0/g/+/n/#, value: {sparkplug: a/b, historical: evaluate, "   \
+	"death: -1}, raise: \"> 1\"}\n"                                                            \
+	"    - {name: e, topic: +/g/DDATA/+/+, value: sparkplug_online, raise: \"== 0\"}\n"
 
 #define HEALTH                                                                                     \
 	"ports: [{name: a, device: x, routed: {addresses: 10.0.0.1/24}}]\nhealth_devices: {cse: "  \
@@ -127,6 +131,7 @@ static void all_sections_are_read(void **state)
 	assert_int_equal(bp_config_mqtt(c)->resync_packets, 9);
 	assert_int_equal(bp_config_mqtt(c)->min_ttl, 3);
 	assert_int_equal(bp_config_mqtt(c)->max_alarm_states, 7);
+	assert_int_equal(bp_config_mqtt(c)->max_sparkplug_metrics, 10);
 	assert_int_equal(bp_config_mqtt(c)->max_rules, 9);
 	assert_int_equal(bp_config_mqtt(c)->alarm_queue_size, 1048576);
 	assert_string_equal(bp_config_mqtt(c)->publisher.client_id, "biplane-plant-7");
@@ -155,7 +160,7 @@ static void all_sections_are_read(void **state)
 	assert_int_equal(bp_config_mqtt(c)->spool.max_bytes, 1 << 30);
 	assert_int_equal(bp_config_mqtt(c)->spool.max_age_ns, 129600000000000);
 	assert_int_equal(bp_config_mqtt(c)->spool.max_keys, 5);
-	assert_int_equal(bp_config_mqtt(c)->n_rules, 3);
+	assert_int_equal(bp_config_mqtt(c)->n_rules, 5);
 	r = bp_config_mqtt(c)->rules;
 	assert_true(r[0].raise.op == BP_COND_GT && r[0].raise.a == 80.25);
 	assert_true(r[0].has_clear && r[0].clear.op == BP_COND_LT && r[0].clear.a == -1e-7);
@@ -177,6 +182,11 @@ static void all_sections_are_read(void **state)
 	assert_true(r[2].value.binary.offset == 9 && r[2].value.binary.little_endian == 1);
 	assert_int_equal(r[2].payload, BP_PAYLOAD_ENVELOPE);
 	assert_string_equal(r[2].to, "alarm/{topic}");
+	assert_true(r[3].value.kind == BP_VALUE_SPARKPLUG && r[3].value.sparkplug.historical == 1);
+	assert_string_equal(r[3].value.names.metric, "a/b");
+	assert_true(r[3].value.sparkplug.has_death && r[3].value.sparkplug.death == -1);
+	assert_true(r[4].value.kind == BP_VALUE_SPARKPLUG);
+	assert_int_equal(r[4].value.sparkplug.what, BP_SPARKPLUG_ONLINE);
 	bp_config_free(c);
 }
 
@@ -246,7 +256,7 @@ static void defaults_are_dumped(void **state)
 		"  reassembly_unestablished: 16MiB\n"
 		"  reorder_buffer: 64KiB\n  max_topic_aliases: 256\n  connection_cpu_percent: 20\n"
 		"  worker_cpu_percent: 50\n  resync_packets: 4\n  "
-		"min_ttl: 1\n  max_alarm_states: 65536\n"
+		"min_ttl: 1\n  max_alarm_states: 65536\n  max_sparkplug_metrics: 16384\n"
 		"  max_rules: 16384\n  alarm_queue_size: 8MiB\n"
 		"  publisher:\n    broker: \"mqtt://h:1883\"\n    client_id: \"biplane-biplane\"\n"
 		"    keep_alive: 30s\n    max_inflight: 1000\n    puback_timeout: 5s\n"

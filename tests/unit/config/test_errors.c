@@ -449,10 +449,46 @@ static void rules_must_agree(void **state)
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", value: {json: $.a, binary: "
 		  "{}}}\n",
 		"f.yaml:6:48: mqtt.rules[0].value: both json and binary are given; expected text, "
-		"{json: "
-		"PATH} or {binary: {offset: N, type: TYPE, byte_order: big or little}}\n"
+		"sparkplug_online, {json: "
+		"PATH}, {binary: {offset: N, type: TYPE, byte_order: big or little}} or "
+		"{sparkplug: METRIC}\n"
 		"f.yaml:6:68: mqtt.rules[0].value.binary has no 'type'; expected int8, int16, "
 		"int32, int64, uint8, uint16, uint32, uint64, float32 or float64\n");
+	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", value: {json: $.a, death: "
+		  "0}}\n",
+		"f.yaml:6:48: mqtt.rules[0].value: death is given without sparkplug; expected "
+		"text, sparkplug_online, {json: PATH}, {binary: {offset: N, type: TYPE, "
+		"byte_order: big or little}} or {sparkplug: METRIC}\n");
+}
+
+/* A rule on a metric whose filter matches no topic of data. */
+static void sparkplug_topics_are_checked(void **state)
+{
+	static const char *const good[] = {"\"#\"", "spBv1.0/#", "+/+/+/+", "+/+/+/+/+",
+		"spBv1.0/g/DDATA/n/d", "spBv1.0/g/+/n/#", "spBv1.0/g/NDATA/n"};
+	static const char *const bad[] = {"t", "plant/#", "spBv1.0/g/NBIRTH/n",
+		"spBv1.0/g/DDEATH/#", "spBv1.0/g/+", "+/+/+/+/+/+"};
+	char text[1024], message[1024];
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		snprintf(text, sizeof(text),
+			EDGE "  rules:\n    - {name: r, topic: %s, raise: \"> 1\", value: "
+			     "{sparkplug: t}}\n",
+			good[i]);
+		bp_config_free(accepted(text));
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text),
+			EDGE "  rules:\n    - {name: r, topic: %s, raise: \"> 1\", value: "
+			     "sparkplug_online}\n",
+			bad[i]);
+		snprintf(message, sizeof(message),
+			"f.yaml:6:24: mqtt.rules[0].topic: the filter matches no data message of "
+			"Sparkplug B; expected a filter such as spBv1.0/GROUP/+/NODE/#, whose "
+			"third level is +, NDATA or DDATA (births and deaths are read without "
+			"it)\n");
+		says(text, message);
+	}
 }
 
 /* A condition pair with a value that raises and clears gets a warning with an example; others get
@@ -637,6 +673,7 @@ int main(void)
 		cmocka_unit_test(settings_must_agree),
 		cmocka_unit_test(readable_secrets_are_warned_of),
 		cmocka_unit_test(rules_must_agree),
+		cmocka_unit_test(sparkplug_topics_are_checked),
 		cmocka_unit_test(overlap_is_warned_of),
 		cmocka_unit_test(mqtt_without_traffic_is_warned_of),
 		cmocka_unit_test(yaml_errors_have_a_position),

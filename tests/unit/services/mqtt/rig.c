@@ -41,6 +41,7 @@ void rig_defaults(struct rig *r)
 	m->connection_cpu_percent = m->worker_cpu_percent = 100000; /* most tests stop the clock */
 	m->resync_packets = 4;
 	m->max_alarm_states = 1024;
+	m->max_sparkplug_metrics = 1024;
 	m->max_rules = 64;
 	m->alarm_queue_size = 1024 * 1024;
 	r->now_ns = 1700000000ull * SECOND + 123456789;

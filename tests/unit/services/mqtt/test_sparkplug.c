@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rules on metrics of Sparkplug B: births, data by alias, deaths, sequence numbers. */
+#include "biplane/counters/mqtt.h"
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "rig.h"
+#include "tests/unit/proto/sparkplug/spb_writer.h"
+
+static struct rig rig;
+static struct peer node;
+
+enum { INT32 = 3, DOUBLE = 10 };
+
+/* Raised above 80, cleared below 75. */
+static struct bp_rule_spec metric_rule(const char *filter, const char *metric)
+{
+	struct bp_rule_spec r = rig_rule("hot", filter, BP_COND_GT, 80);
+
+	r.value.kind = BP_VALUE_SPARKPLUG;
+	snprintf(r.value.names.metric, sizeof(r.value.names.metric), "%s", metric);
+	r.has_clear = true;
+	r.clear = (struct bp_condition){.op = BP_COND_LT, .a = 75};
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	return r;
+}
+
+static void open_rig_with(const struct bp_rule_spec *rules, uint32_t n)
+{
+	rig_defaults(&rig);
+	rig_open(&rig);
+	rig_rules(&rig, rules, n);
+	peer_init(&node, false, 1, 1, 2);
+	rig_connect(&rig, &node, 4, "node-1");
+}
+
+static void open_rig(const char *filter, const char *metric)
+{
+	const struct bp_rule_spec r = metric_rule(filter, metric);
+
+	open_rig_with(&r, 1);
+}
+
+static void send(const char *topic, const struct spb *b)
+{
+	rig_publish(&rig, &node, CLIENT,
+		&(struct mq_publish){
+			.version = 4, .topic = topic, .payload = b->p, .payload_len = b->n});
+}
+
+static void birth(const char *topic, uint64_t time, uint64_t seq, uint64_t bdseq, const char *name,
+	uint64_t alias, double value)
+{
+	struct spb b = {.n = 0};
+
+	spb_number(&b, SPB_TIMESTAMP, time);
+	spb_bdseq(&b, bdseq);
+	if (name != NULL)
+		spb_metric(&b, name, alias, DOUBLE, value);
+	spb_number(&b, SPB_SEQ, seq);
+	send(topic, &b);
+}
+
+static void data(const char *topic, uint64_t seq, const char *name, uint64_t alias, double value)
+{
+	struct spb b = {.n = 0};
+
+	spb_metric(&b, name, alias, 0, value);
+	spb_number(&b, SPB_SEQ, seq);
+	send(topic, &b);
+}
+
+static void death(const char *topic, uint64_t bdseq)
+{
+	struct spb b = {.n = 0};
+
+	spb_bdseq(&b, bdseq);
+	send(topic, &b);
+}
+
+/* "+81 TOPIC, -74 TOPIC": raised and cleared. */
+static const char *told(void)
+{
+	static char text[4096];
+	struct told_list l = rig_told(&rig);
+	size_t n = 0;
+
+	text[0] = 0;
+	for (size_t i = 0; i < l.n; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%c%g %s", i ? ", " : "",
+			l.a[i].state == BP_ALARM_RAISED ? '+' : '-', l.a[i].value,
+			l.a[i].topic + strlen("spBv1.0/"));
+	told_free(&l);
+	return text;
+}
+
+static void data_by_alias_has_the_metric_of_the_birth(void **state)
+{
+	(void)state;
+	open_rig("spBv1.0/g/+/n/#", "Motor/Temperature");
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, "Motor/Temperature", 12, 20);
+	data("spBv1.0/g/NDATA/n", 1, NULL, 12, 81);
+	data("spBv1.0/g/NDATA/n", 2, NULL, 13, 99); /* another metric */
+	data("spBv1.0/g/NDATA/n", 3, NULL, 12, 74);
+	assert_string_equal(told(), "+81 g/NDATA/n, -74 g/NDATA/n");
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_ALIAS_UNKNOWN), 0);
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_SEQ_GAP), 0);
+	assert_int_equal(rig_count(&rig, BP_C_VALUE_MISSING), 0);
+	rig_close(&rig);
+}
+
+static void a_birth_has_values_and_the_topic_of_data(void **state)
+{
+	(void)state;
+	/* the filter matches no birth */
+	open_rig("spBv1.0/g/DDATA/+/+", "t");
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, NULL, 0, 0);
+	birth("spBv1.0/g/DBIRTH/n/d", 1, 1, 7, "t", 1, 85);
+	data("spBv1.0/g/DDATA/n/d", 2, NULL, 1, 70);
+	assert_string_equal(told(), "+85 g/DDATA/n/d, -70 g/DDATA/n/d");
+	rig_close(&rig);
+}
+
+static void metrics_by_name_need_no_birth(void **state)
+{
+	(void)state;
+	open_rig("spBv1.0/#", "t");
+	data("spBv1.0/g/NDATA/n", 1, "t", 0, 81);
+	assert_string_equal(told(), "+81 g/NDATA/n");
+	data("spBv1.0/g/NDATA/n", 2, NULL, 5, 70); /* which metric? */
+	assert_string_equal(told(), "");
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_ALIAS_UNKNOWN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_VALUE_MISSING), 1);
+	rig_close(&rig);
+}
+
+static void a_birth_replaces_aliases(void **state)
+{
+	(void)state;
+	open_rig("spBv1.0/g/+/n/#", "t");
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, "t", 1, 20);
+	birth("spBv1.0/g/NBIRTH/n", 2, 0, 7, "t", 2, 20); /* a rebirth has the same bdSeq */
+	data("spBv1.0/g/NDATA/n", 1, NULL, 1, 90);
+	assert_string_equal(told(), "");
+	data("spBv1.0/g/NDATA/n", 2, NULL, 2, 81);
+	assert_string_equal(told(), "+81 g/NDATA/n");
+	birth("spBv1.0/g/NBIRTH/n", 3, 0, 7, NULL, 0, 0); /* the metric is gone */
+	data("spBv1.0/g/NDATA/n", 1, NULL, 2, 70);
+	assert_string_equal(told(), "");
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_ALIAS_UNKNOWN), 1);
+	rig_close(&rig);
+}
+
+static void a_birth_of_the_node_ends_the_aliases_of_its_devices(void **state)
+{
+	(void)state;
+	open_rig("spBv1.0/g/+/n/#", "t");
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, NULL, 0, 0);
+	birth("spBv1.0/g/DBIRTH/n/d", 1, 1, 7, "t", 1, 20);
+	birth("spBv1.0/g/NBIRTH/n", 2, 0, 8, NULL, 0, 0);
+	data("spBv1.0/g/DDATA/n/d", 1, NULL, 1, 90);
+	assert_string_equal(told(), "");
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_ALIAS_UNKNOWN), 1);
+	birth("spBv1.0/g/DBIRTH/n/d", 2, 2, 7, "t", 1, 20);
+	data("spBv1.0/g/DDATA/n/d", 3, NULL, 1, 90);
+	assert_string_equal(told(), "+90 g/DDATA/n/d");
+	/* the same birth seen again changes nothing */
+	birth("spBv1.0/g/NBIRTH/n", 2, 0, 8, NULL, 0, 0);
+	data("spBv1.0/g/DDATA/n/d", 4, NULL, 1, 70);
+	assert_string_equal(told(), "-70 g/DDATA/n/d");
+	rig_close(&rig);
+}
+
+static void the_state_survives_a_restart(void **state)
+{
+	(void)state;
+	open_rig("spBv1.0/g/+/n/#", "t");
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, NULL, 0, 0);
+	birth("spBv1.0/g/DBIRTH/n/d", 1, 1, 7, "t", 1ull << 40, 20);
+	rig_restart(&rig);
+	data("spBv1.0/g/DDATA/n/d", 2, NULL, 1ull << 40, 90);
+	assert_string_equal(told(), "+90 g/DDATA/n/d");
+	data("spBv1.0/g/DDATA/n/d", 4, NULL, 1ull << 40, 70);
+	assert_string_equal(told(), "-70 g/DDATA/n/d"); /* a gap is counted, and ends nothing */
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_SEQ_GAP), 1);
+	rig_close(&rig);
+}
+
+static void sequence_numbers_count_over_all_messages_of_a_node(void **state)
+{
+	(void)state;
+	open_rig("spBv1.0/g/+/n/#", "t");
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, NULL, 0, 0);
+	birth("spBv1.0/g/DBIRTH/n/d", 1, 1, 7, "t", 1, 20);
+	for (unsigned seq = 2; seq < 600; seq++)
+		data(seq & 1 ? "spBv1.0/g/NDATA/n" : "spBv1.0/g/DDATA/n/d", seq & 0xff, NULL, 1,
+			20);
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_SEQ_GAP), 0);
+	data("spBv1.0/g/NDATA/n", 599 & 0xff, NULL, 1,
+		20); /* the same again, as a retransmission */
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_SEQ_GAP), 0);
+	data("spBv1.0/g/NDATA/n", 601 & 0xff, NULL, 1, 20);
+	data("spBv1.0/g/NDATA/n", 602 & 0xff, NULL, 1, 20);
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_SEQ_GAP), 1);
+	rig_close(&rig);
+}
+
+static void null_and_historical_values_are_not_evaluated(void **state)
+{
+	struct bp_rule_spec r[2] = {metric_rule("spBv1.0/#", "t"), metric_rule("spBv1.0/#", "t")};
+	struct spb b = {.n = 0}, m = {.n = 0};
+
+	(void)state;
+	snprintf(r[1].name, sizeof(r[1].name), "all");
+	r[1].value.sparkplug.historical = 1;
+	open_rig_with(r, 2);
+	spb_bytes(&m, SPB_NAME, "t", 1);
+	spb_number(&m, SPB_NULL, 1);
+	spb_bytes(&b, SPB_METRICS, m.p, m.n);
+	send("spBv1.0/g/NDATA/n", &b);
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_NULL), 2);
+	b.n = m.n = 0;
+	spb_bytes(&m, SPB_NAME, "t", 1);
+	spb_number(&m, SPB_HISTORICAL, 1);
+	spb_double(&m, SPB_DOUBLE, 99);
+	spb_bytes(&b, SPB_METRICS, m.p, m.n);
+	send("spBv1.0/g/NDATA/n", &b);
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_HISTORICAL), 1);
+	assert_string_equal(told(), "+99 g/NDATA/n"); /* of the second rule only */
+	rig_close(&rig);
+}
+
+static void a_death_has_the_value_of_the_configuration(void **state)
+{
+	struct bp_rule_spec r[2] = {metric_rule("spBv1.0/g/+/n/#", "t"),
+		rig_rule("offline", "spBv1.0/g/+/n/#", BP_COND_EQ, 0)};
+
+	(void)state;
+	r[0].value.sparkplug.has_death = true;
+	r[1].value.kind = BP_VALUE_SPARKPLUG;
+	r[1].value.sparkplug.what = BP_SPARKPLUG_ONLINE;
+	r[1].repeat = BP_REPEAT_ON_CHANGE;
+	open_rig_with(r, 2);
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, "t", 1, 90);
+	assert_string_equal(told(), "+90 g/NDATA/n");
+	death("spBv1.0/g/NDEATH/n", 6); /* the will of an earlier session */
+	assert_string_equal(told(), "");
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_DEATH_STALE), 1);
+	death("spBv1.0/g/NDEATH/n", 7);
+	assert_string_equal(told(), "-0 g/NDATA/n, +0 g/NDATA/n");
+	data("spBv1.0/g/NDATA/n", 1, NULL, 2, 90); /* not dead at all? */
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_AFTER_DEATH), 1);
+	assert_string_equal(told(), "-1 g/NDATA/n");
+	birth("spBv1.0/g/NBIRTH/n", 2, 0, 8, "t", 1, 20);
+	data("spBv1.0/g/NDATA/n", 1, NULL, 2, 20);
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_AFTER_DEATH), 1);
+	rig_close(&rig);
+}
+
+static void other_messages_and_payloads_have_no_value(void **state)
+{
+	struct spb b = {.n = 0};
+
+	(void)state;
+	open_rig("#", "t");
+	data("spBv1.0/g/NCMD/n", 1, "t", 0, 90);
+	data("plant/x", 1, "t", 0, 90);
+	assert_int_equal(rig_count(&rig, BP_C_VALUE_MISSING), 0);
+	spb_metric(&b, "t", 0, DOUBLE, 90);
+	b.n--;
+	send("spBv1.0/g/NDATA/n", &b);
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_MALFORMED), 1);
+	assert_string_equal(told(), "");
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(data_by_alias_has_the_metric_of_the_birth),
+		cmocka_unit_test(a_birth_has_values_and_the_topic_of_data),
+		cmocka_unit_test(metrics_by_name_need_no_birth),
+		cmocka_unit_test(a_birth_replaces_aliases),
+		cmocka_unit_test(a_birth_of_the_node_ends_the_aliases_of_its_devices),
+		cmocka_unit_test(the_state_survives_a_restart),
+		cmocka_unit_test(sequence_numbers_count_over_all_messages_of_a_node),
+		cmocka_unit_test(null_and_historical_values_are_not_evaluated),
+		cmocka_unit_test(a_death_has_the_value_of_the_configuration),
+		cmocka_unit_test(other_messages_and_payloads_have_no_value),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
