@@ -17,7 +17,7 @@ struct bp_table_shape {
 	unsigned part; /* BP_SEG_DATA ...: the writer */
 };
 
-#define BP_TABLES_OF_SERVICE 16
+#define BP_TABLES_OF_SERVICE 20
 
 /*
  * A service's tables in the segment. shm/layout.c walks the array of these; the number of elements
