@@ -100,6 +100,10 @@ struct bp_dataplane_service {
 	 * worker; UINT64_MAX: never. The worker sleeps at most until then, and replay, whose clock
 	 * does not run, sets its clock to this time. */
 	uint64_t (*due)(const void *state);
+	/* When its tick next has a result that depends on the time alone, monotonic; UINT64_MAX:
+	 * never. A worker ticks often, and does not ask. Replay sets its clock to this time, but
+	 * not after the last frame. */
+	uint64_t (*timer)(const void *state);
 	bool needs_time; /* in every walk, not in one of 16 */
 
 	/* ---- in the graph ---- */
@@ -141,6 +145,7 @@ void bp_services_drain(struct bp_worker *w);
 bool bp_services_hold(const struct bp_worker *w);
 bool bp_services_need_polling(const struct bp_worker *w);
 uint64_t bp_services_due(const struct bp_worker *w);
+uint64_t bp_services_timer(const struct bp_worker *w);
 void bp_services_end(struct bp_worker *w);
 void bp_services_free(struct bp_worker *w);
 

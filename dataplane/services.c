@@ -159,6 +159,19 @@ uint64_t bp_services_due(const struct bp_worker *w)
 	return next;
 }
 
+uint64_t bp_services_timer(const struct bp_worker *w)
+{
+	uint64_t next = UINT64_MAX;
+
+	EACH_OF(w, s, state)
+	{
+		const uint64_t due = s->timer ? s->timer(state) : UINT64_MAX;
+
+		next = due < next ? due : next;
+	}
+	return next;
+}
+
 void bp_services_end(struct bp_worker *w)
 {
 	EACH_OF(w, s, state)

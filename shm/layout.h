@@ -22,6 +22,7 @@
 #include "shm/generation.h"
 #include "shm/rules/rule_state.h"
 #include "shm/rules/sparkplug_state.h"
+#include "shm/rules/watch.h"
 #include "shm/rules/ruleset.h"
 #include "shm/segment.h"
 #include "shm/service.h"
@@ -55,6 +56,9 @@
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
  *   rule_state   DP worker     state of (rule, topic); shared by workers with compare-and-swap
  *   sparkplug    DP worker     births of Sparkplug B: shm/rules/sparkplug_state.h; shared likewise
+ *   watch        DP worker     time of the last publication on topics of absence rules; shared by
+ *                              workers with compare-and-swap
+ *   watch_topic  DP worker     the text of these topics
  *   alarm_ring   DP worker     byte rings, one per worker: see shm/ring.h
  *   alarm_tail   CP            struct bp_ring_tail, one per worker: how far the rings were read
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
@@ -284,6 +288,7 @@ struct bp_shm {
 	uint64_t rule_state_len;
 	struct bp_sparkplug_state *sparkplug;
 	uint64_t sparkplug_len;
+	struct bp_watch watch;                         /* start_ns: 0 */
 	struct bp_ring *alarm_ring;                    /* [workers]; this process's view */
 	struct bp_ring *adopt_requests, *adopt_offers; /* [workers]; likewise */
 	struct bp_alarm_log *alarm_log;

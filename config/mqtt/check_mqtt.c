@@ -202,6 +202,7 @@ void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	struct bp_rule_spec *rule = base;
 	const struct bp_yaml *payload = bp_yaml_find(n, "payload");
 
+	bp_check_absence(r, n, rule);
 	if (rule->action == BP_ACTION_MIRROR) {
 		if (payload != NULL && !payload->bad && rule->payload == BP_PAYLOAD_ENVELOPE)
 			bp_error(r->messages, payload->line, payload->column,
@@ -329,8 +330,8 @@ static void check_states(
 			    m->rules[i].repeat == BP_REPEAT_ON_CHANGE;
 	if (at != NULL && stateful > m->max_alarm_states)
 		bp_error(r->messages, at->line, at->column,
-			"mqtt.max_alarm_states: %u rules have clear, hold or repeat: on_change, "
-			"and "
+			"mqtt.max_alarm_states: %u rules have clear, hold, absent or repeat: "
+			"on_change, and "
 			"each needs a state per topic; expected at least %u",
 			stateful, stateful);
 }

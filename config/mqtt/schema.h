@@ -19,6 +19,9 @@ void bp_check_sparkplug(
 	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule);
 void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
 
+/* check_absence.c: the settings of a rule with absent, and that one without has raise. */
+void bp_check_absence(struct bp_reader *r, const struct bp_yaml *n, struct bp_rule_spec *rule);
+
 /*
  * Writes a compiled path as text ($.a['b c'][2]) that compiles to the same path. `out` has
  * BP_JSON_PATH_TEXT bytes: each byte of a name may become six, and a step has its brackets.

@@ -59,6 +59,16 @@ static bool is_json(const void *base)
 	return ((const struct bp_rule_spec *)base)->value.kind == BP_VALUE_JSON;
 }
 
+static bool is_absence(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->absent_ns != 0;
+}
+
+static bool has_raise(const void *base)
+{
+	return !is_absence(base);
+}
+
 static bool is_binary(const void *base)
 {
 	return ((const struct bp_rule_spec *)base)->value.kind == BP_VALUE_BINARY;
@@ -137,6 +147,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Maximum number of pairs of rule and topic whose alarm state (clear, hold, repeat) is stored."},
 	{.path = "mqtt.max_sparkplug_metrics", .type = &bp_type_uint, AT(max_sparkplug_metrics), .min = 1, .max = 16777216, .preset = "16384",
 	 .help = "Maximum number of Sparkplug B nodes, and of pairs of device and metric of a rule, whose session, alias and datatype are stored."},
+	{.path = "mqtt.max_watched_topics", .type = &bp_type_uint, AT(max_watched_topics), .min = 1, .max = 4194304, .preset = "16384",
+	 .help = "Maximum number of pairs of rule and topic that rules with absent watch. At the limit a topic whose alarm is raised is evicted, or one of the same client; otherwise the new topic is not watched. Both are counted."},
 	{.path = "mqtt.max_rules", .type = &bp_type_uint, AT(max_rules), .min = 1, .max = 131072, .preset = "16384",
 	 .help = "Maximum number of rules; the shared segment has memory for this number."},
 	{.path = "mqtt.alarm_queue_size", .type = &bp_type_size, AT(alarm_queue_size), .min = 64 * KIB, .max = GIB, .preset = "8MiB",
@@ -232,7 +244,7 @@ static const struct bp_setting rows[] = {
 	 .help = "Name of the rule, unique in the file."},
 	{.path = "mqtt.rules[].topic", .type = &bp_type_filter, IN(bp_rule_spec, filter), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
 	 .help = "MQTT topic filter of the publications that the rule evaluates; + and # are wildcards."},
-	{.path = "mqtt.rules[].value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .preset = "text",
+	{.path = "mqtt.rules[].value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .present = has_raise, .flags = BP_RELOAD, .preset = "text",
 	 .help = "Format of the value in the payload: text (the whole payload is one decimal number), or a mapping with json or binary. A payload without such a number is counted and not evaluated."},
 	{.path = "mqtt.rules[].value.json", .type = &bp_type_json_path, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_json, .preset_text = "none",
 	 .help = "JSON path of the number in a JSON payload."},
@@ -250,15 +262,17 @@ static const struct bp_setting rows[] = {
 	 .help = "Values of the metric that are marked as historical: not evaluated (ignore), or evaluated as others (evaluate)."},
 	{.path = "mqtt.rules[].value.death", .type = &bp_type_bound, IN(bp_rule_spec, value.sparkplug.death), .flags = BP_RELOAD, GIVEN(bp_rule_spec, value.sparkplug.has_death), .present = is_sparkplug, .preset_text = "none: a death is not evaluated",
 	 .help = "Value of the metric at the death of its node or device, so that the death raises or clears the alarm."},
-	{.path = "mqtt.rules[].raise", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_condition_unfold, .flags = BP_REQUIRED | BP_RELOAD,
+	{.path = "mqtt.rules[].raise", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_condition_unfold, .flags = BP_RELOAD, .present = has_raise, .preset_text = "required, unless absent is given",
 	 .help = "Condition that raises the alarm."},
 	COMPARISONS("raise"),
 	{.path = "mqtt.rules[].clear", .type = &bp_type_condition, IN(bp_rule_spec, clear), .unfold = bp_condition_unfold, .flags = BP_RELOAD, GIVEN(bp_rule_spec, has_clear), .preset_text = "none: the alarm is cleared by the first value that does not raise it",
 	 .help = "Condition that clears the alarm (hysteresis). A value that neither raises nor clears leaves the alarm's state unchanged."},
 	COMPARISONS("clear"),
-	{.path = "mqtt.rules[].hold", .type = &bp_type_hold, .size = sizeof(struct bp_rule_spec), .flags = BP_MAIN | BP_RELOAD, .min = 1, .max = 1000000, .preset = "off",
+	{.path = "mqtt.rules[].absent", .type = &bp_type_duration, IN(bp_rule_spec, absent_ns), .flags = BP_RELOAD, .min = S, .max = 30 * DAY, .present = is_absence, .preset_text = "none",
+	 .help = "Time without a publication on a topic after which the alarm is raised, instead of raise; the next publication clears it. A topic without wildcards is watched from the load of the rule, in a fleet from its first publication, and a topic that matches wildcards from its first publication. The payload is not evaluated."},
+	{.path = "mqtt.rules[].hold", .type = &bp_type_hold, .size = sizeof(struct bp_rule_spec), .present = has_raise, .flags = BP_MAIN | BP_RELOAD, .min = 1, .max = 1000000, .preset = "off",
 	 .help = "Number of consecutive values, or the time, for which raise must be met before the alarm is raised. With off the first value raises it."},
-	{.path = "mqtt.rules[].repeat", .type = &bp_type_enum, IN(bp_rule_spec, repeat), .flags = BP_MAIN | BP_RELOAD, .enum_names = repeat_names, .preset = "every",
+	{.path = "mqtt.rules[].repeat", .type = &bp_type_enum, IN(bp_rule_spec, repeat), .present = has_raise, .flags = BP_MAIN | BP_RELOAD, .enum_names = repeat_names, .preset = "every",
 	 .help = "every sends an alarm for each value that meets raise. on_change sends an alarm only when the state changes."},
 	{.path = "mqtt.rules[].severity", .type = &bp_type_enum, IN(bp_rule_spec, severity), .flags = BP_RELOAD, .enum_names = severity_names, .preset = "none",
 	 .help = "Severity of the rule's alarms. It is in the envelope, in the headers of Kafka, in events and in lists of alarms. A reload that changes it keeps the states of the rule."},

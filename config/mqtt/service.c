@@ -29,6 +29,8 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_MT_RULE_STATS] = workers * max_rules;
 	capacity[BP_MT_RULE_STATE] = bp_rule_state_len(m->enabled ? m->max_alarm_states : 0);
 	capacity[BP_MT_SPARKPLUG] = bp_rule_state_len(m->enabled ? m->max_sparkplug_metrics : 0);
+	capacity[BP_MT_WATCH] = capacity[BP_MT_WATCH_TOPIC] =
+		bp_watch_len(m->enabled ? m->max_watched_topics : 0);
 	capacity[BP_MT_ALARM_RING] = bp_capacity_times(workers, ring);
 	capacity[BP_MT_ALARM_TAIL] = workers;
 	capacity[BP_MT_ALARM_LOG] = BP_ALARM_LOG_LEN;

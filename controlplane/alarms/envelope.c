@@ -141,6 +141,10 @@ static void put_client(struct bp_text *t, const struct bp_alarm *a)
 {
 	char ip[INET6_ADDRSTRLEN];
 
+	if (a->client_port == 0) { /* no client has published on the topic */
+		put(t, "null");
+		return;
+	}
 	if ((a->flags & BP_ALARM_F_IP6) != 0) {
 		inet_ntop(AF_INET6, a->client_ip, ip, sizeof(ip));
 		put(t, "\"[");

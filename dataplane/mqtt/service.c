@@ -68,6 +68,7 @@ static int begin(void *state, struct bp_worker *w, char *err, size_t err_size)
 	(void)err;
 	(void)err_size;
 	bp_mqtt_worker_follow_rules(state, &w->rules);
+	bp_mqtt_worker_follow_time(state, &w->now_ns);
 	bp_doorbell_watch(&w->doorbell, bp_shm_ring(w->shm, w->index));
 	/* without a fleet there are no requests */
 	if (w->shm->adopt_requests[w->index].capacity > BP_ADOPT_OFF_BYTES)
@@ -91,6 +92,11 @@ static void start(void *state, const struct bp_clock *clock)
 static void tick(void *state, uint64_t mono_ns)
 {
 	bp_mqtt_worker_tick(state, mono_ns);
+}
+
+static uint64_t timer(const void *state)
+{
+	return bp_mqtt_worker_timer(state);
 }
 
 static void release(void *state)
@@ -117,6 +123,7 @@ const struct bp_dataplane_service bp_dataplane_mqtt = {
 	.begin = begin,
 	.start = start,
 	.tick = tick,
+	.timer = timer,
 	.free = release,
 	.needs_time = true,
 	.entry = {&bp_node_ethernet, &bp_node_mqtt},

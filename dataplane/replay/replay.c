@@ -191,13 +191,15 @@ static bool settle(struct bp_replay *r)
 
 /*
  * Advances the time to `until_ns` and processes timeouts of devices, aggregates that reach their
- * maximum delay, and frames of schedulers, each at its own time.
+ * maximum delay, frames of schedulers, and before the last frame alarms of silence, each at its own
+ * time.
  */
 static bool pass_time(struct bp_replay *r, uint64_t until_ns)
 {
 	for (;;) {
 		uint64_t next = r->phd ? bp_replay_phd_tick(r->phd) : UINT64_MAX;
-		const uint64_t due = bp_services_due(r->worker);
+		const uint64_t timer = r->ending ? UINT64_MAX : bp_services_timer(r->worker);
+		const uint64_t due = RTE_MIN(bp_services_due(r->worker), timer);
 
 		if (r->phd && bp_replay_phd_waiting(r->phd) && !settle(r))
 			return false;
@@ -217,6 +219,7 @@ static bool end_time(struct bp_replay *r)
 {
 	uint64_t next;
 
+	r->ending = true;
 	while ((next = bp_services_due(r->worker)) != UINT64_MAX)
 		if (!pass_time(r, next + 1))
 			return false;

@@ -24,6 +24,7 @@ struct bp_replay {
 	struct bp_ring_ports ports;
 	struct bp_fdb fdb;
 	struct bp_worker *worker;
+	bool ending;   /* the last frame was processed */
 	bool draining; /* no more input */
 	/* of the forwarding tables, filled from the configuration file */
 	struct bp_fib_writer *writer;

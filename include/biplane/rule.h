@@ -83,6 +83,8 @@ struct bp_rule_spec {
 	uint8_t hold;                /* enum bp_hold */
 	uint32_t hold_count;         /* BP_HOLD_COUNT: >= 2 */
 	uint64_t hold_ns;            /* BP_HOLD_TIME: > 0 */
+	uint64_t absent_ns;          /* > 0: raised after this time without a publication; the
+				      * rule's value is the silence in seconds */
 	uint8_t repeat;              /* enum bp_repeat */
 	uint8_t action;              /* enum bp_action */
 	uint8_t payload;             /* enum bp_payload; ORIGINAL for action mirror */

@@ -76,20 +76,27 @@ static uint32_t client_address(const struct bp_flow *f, char *out, uint32_t size
 	return (uint32_t)n;
 }
 
+static const void *client_id(const struct bp_mqtt_worker *in, const struct bp_evaluated *j)
+{
+	return j->client_id != NULL ? (const void *)j->client_id
+				    : bp_reassembly_data(in->reassembly, j->flow->client_id);
+}
+
 /*
  * The client in a topic: its identifier, or its address if that is unknown. Characters that are
  * invalid in a topic name become '_'.
  */
 static struct piece client_in_topic(
-	struct bp_mqtt_worker *in, const struct bp_flow *f, char *buf, uint32_t size)
+	struct bp_mqtt_worker *in, const struct bp_evaluated *j, char *buf, uint32_t size)
 {
+	const struct bp_flow *f = j->flow;
 	struct piece p = {buf, 0};
 
 	if (f->client_id_len == 0 || f->client_id_len > size) {
 		p.len = client_address(f, buf, size);
 		return p;
 	}
-	memcpy(buf, bp_reassembly_data(in->reassembly, f->client_id), f->client_id_len);
+	memcpy(buf, client_id(in, j), f->client_id_len);
 	p.len = f->client_id_len;
 	for (uint32_t i = 0; i < p.len; i++) {
 		if (buf[i] == '+' || buf[i] == '#' || buf[i] == '/')
@@ -180,7 +187,7 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	memcpy(at, rule->name, rule->name_len);
 	at += rule->name_len;
 	if (f->client_id_len != 0)
-		memcpy(at, bp_reassembly_data(in->reassembly, f->client_id), f->client_id_len);
+		memcpy(at, client_id(in, j), f->client_id_len);
 	at += f->client_id_len;
 	memcpy(at, topic->text, topic->len);
 	at += topic->len;
@@ -231,7 +238,7 @@ void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum b
 	atomic_store_explicit(
 		count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_relaxed);
 	if (rule->to_client)
-		client = client_in_topic(in, j->flow, name, sizeof(name));
+		client = client_in_topic(in, j, name, sizeof(name));
 	to.len = expand(rule, &topic, &client, in->to);
 	bp_work_add(
 		&in->work, BP_WORK_ALARM + (topic.len + 2 * to.len + j->publish->payload_len) / 8);

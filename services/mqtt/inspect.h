@@ -120,6 +120,13 @@ void bp_inspect_one(struct bp_mqtt_worker *in, const struct bp_frame *f);
  */
 void bp_mqtt_worker_follow_rules(struct bp_mqtt_worker *in, const struct bp_ruleset *const *active);
 
+/* Where the Unix time is, for alarms that a tick raises on a worker without traffic. NULL: the time
+ * of the last burst, advanced by the ticks. */
+void bp_mqtt_worker_follow_time(struct bp_mqtt_worker *in, const uint64_t *real_ns);
+
+/* When a tick next raises an alarm at the earliest, monotonic; UINT64_MAX: never. */
+uint64_t bp_mqtt_worker_timer(const struct bp_mqtt_worker *in);
+
 /* Every now and then between bursts: expires idle flows, a bounded number a call. */
 void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns);
 

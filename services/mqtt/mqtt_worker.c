@@ -99,7 +99,9 @@ struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, st
 	arena = shm->reassembly_len / shm->workers;
 	in->journal = (struct bp_journal *)(void *)(shm->reassembly + worker * arena);
 	arena -= BP_JOURNAL_BYTES;
-	if (!allocate(in, arena, bounds.proven, o->shares_connections ? shm : NULL)) {
+	in->absence = bp_absence_create(shm, worker, shm->max_rules, record_mirrored);
+	if (in->absence == NULL ||
+		!allocate(in, arena, bounds.proven, o->shares_connections ? shm : NULL)) {
 		snprintf(err, err_size,
 			"no memory for inspection, or mqtt.carry_total is too large: %llu bytes "
 			"a worker; lower it",
@@ -130,6 +132,7 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 	free(in->unmasked);
 	free(in->to);
 	free(in->delayed);
+	free(in->absence);
 	free(in->fleet);
 	free(in);
 }
@@ -162,6 +165,16 @@ static void use_rules(struct bp_mqtt_worker *in, const struct bp_ruleset *rules)
 {
 	in->rules = rules;
 	in->gen = bp_flow_generation(rules->generation);
+}
+
+void bp_mqtt_worker_follow_time(struct bp_mqtt_worker *in, const uint64_t *real_ns)
+{
+	in->real_ns = real_ns;
+}
+
+uint64_t bp_mqtt_worker_timer(const struct bp_mqtt_worker *in)
+{
+	return bp_absence_due(in);
 }
 
 void bp_mqtt_worker_follow_rules(struct bp_mqtt_worker *in, const struct bp_ruleset *const *active)
@@ -203,7 +216,9 @@ bool bp_mqtt_worker_inspects(
 void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns)
 {
 	/* of the alarms of wills, and of events */
-	if (in->now_ns != 0 && mono_ns > in->mono_ns)
+	if (in->real_ns != NULL)
+		in->now_ns = *in->real_ns;
+	else if (in->now_ns != 0 && mono_ns > in->mono_ns)
 		in->now_ns += mono_ns - in->mono_ns;
 	in->mono_ns = mono_ns;
 	/* the worker has released the rules of its last burst if a reload replaced them */
@@ -212,6 +227,7 @@ void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns)
 	bp_flow_expire(&in->table, mono_ns, EXPIRE_BUDGET);
 	bp_delayed_expire(in, mono_ns, EXPIRE_BUDGET);
 	bp_alarms_commit(in); /* of wills */
+	bp_absence_tick(in);
 	bp_fleet_tick(in);
 	in->table.header->flows = in->table.count;
 	in->table.header->max_flows = in->table.capacity + in->table.max_unproven;

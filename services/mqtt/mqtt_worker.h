@@ -42,7 +42,7 @@ struct bp_journal {
 	uint64_t burst_ring_head;
 	/* by frame of the burst: position before << 32 | offset of its flow / 64 + 1; 0: none */
 	uint64_t note[BP_JOURNAL_NOTES];
-	uint32_t slot;  /* of the flow in work, plus one; 0: none is */
+	uint32_t slot; /* of the flow in work, plus one; 0: none is; UINT32_MAX: states alone are */
 	uint32_t lines; /* of 64 bytes that are copied; 0: the flow is new */
 	uint32_t undos;
 	struct bp_flow before;
@@ -77,6 +77,17 @@ static inline void bp_journal_begin_new(struct bp_journal *j, const struct bp_fl
 	j->lines = 0;
 	bp_journal_order();
 	j->slot = (uint32_t)(f - t->flow) + 1;
+	bp_journal_order();
+}
+
+/* A change of states outside of a segment, with no flow in work. */
+static inline void bp_journal_begin_tick(struct bp_journal *j, const struct bp_ring *ring)
+{
+	j->ring_head = bp_ring_head(ring);
+	j->undos = 0;
+	j->lines = 0;
+	bp_journal_order();
+	j->slot = UINT32_MAX;
 	bp_journal_order();
 }
 
@@ -189,6 +200,8 @@ struct bp_mqtt_worker {
 	char *to;          /* BP_TOPIC_MAX bytes: the topic of the alarm under way */
 	char *data_topic;  /* the same behind it: sparkplug.c */
 	struct bp_work work;
+	struct bp_absence *absence;     /* absence.c */
+	const uint64_t *real_ns;        /* Unix time of the worker, or NULL */
 	bp_mqtt_evaluated_fn evaluated; /* NULL: no frame is traced */
 	void *evaluated_arg;
 	bp_mqtt_clock_fn clock; /* NULL: time passes only between bursts */
@@ -606,8 +619,9 @@ struct bp_evaluated {
 	const struct bp_mqtt_publish *publish; /* with the topic resolved */
 	double value;
 	uint32_t seq;
-	bool beginning; /* only the first bytes of the payload are available */
-	bool repeat;    /* a raise of a pair that is raised */
+	const char *client_id; /* if it is not stored with the flow; NULL: it is */
+	bool beginning;        /* only the first bytes of the payload are available */
+	bool repeat;           /* a raise of a pair that is raised */
 	uint64_t transition;
 };
 /* Sets the number of a verdict. next: the number that a raise that begins has; it is higher than
@@ -651,6 +665,19 @@ enum bp_sparkplug_result bp_sparkplug_value(struct bp_mqtt_worker *in,
 /* The keys of what births said, for readers of the segment. */
 uint64_t bp_sparkplug_node_key(const uint64_t key[2], const struct bp_sparkplug_topic *t);
 uint64_t bp_sparkplug_metric_key(uint64_t data_hash, const struct bp_value_source *source);
+/* Counts a lost state. */
+void bp_tally_state_loss(struct bp_mqtt_worker *in, enum bp_state_loss loss);
+
+/* absence.c: rules with `absent`. whole: a tick searches all topics. NULL: no memory; free() it. */
+struct bp_absence *bp_absence_create(
+	const struct bp_shm *shm, unsigned worker, uint32_t max_rules, bool whole);
+/* A publication on a topic of the rule. */
+void bp_absence_publication(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	uint64_t topic_hash, struct bp_evaluated *j);
+/* Raises the alarms of topics that are silent for too long. */
+void bp_absence_tick(struct bp_mqtt_worker *in);
+/* No alarm is due before; UINT64_MAX: none is. */
+uint64_t bp_absence_due(const struct bp_mqtt_worker *in);
 
 /* resync.c: finding a boundary again. */
 void bp_resync_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq);

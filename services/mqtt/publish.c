@@ -61,6 +61,12 @@ static const bp_counter_t loss_counter[] = {
 	[BP_STATE_NOT_KEPT] = BP_C_STATE_NOT_STORED,
 };
 
+void bp_tally_state_loss(struct bp_mqtt_worker *in, enum bp_state_loss loss)
+{
+	if (__builtin_expect(loss != BP_STATE_NO_LOSS, 0))
+		bp_tally(in, loss_counter[loss]);
+}
+
 /* The client that owns the states. */
 static uint32_t client_of(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
@@ -73,6 +79,16 @@ static __attribute__((noinline, cold)) void report(
 	j->in->evaluated(j->in->evaluated_arg, rule, j->has_value ? &j->of.value : NULL, verdict);
 }
 
+static void count_match(struct bp_mqtt_worker *in, struct bp_rule_stats *stats)
+{
+	bp_work_add(&in->work, BP_WORK_RULE);
+	bp_tally(in, BP_C_MATCH);
+	/* this worker is the row's only writer: a plain add, seen by readers as one store */
+	atomic_store_explicit(&stats->matched,
+		atomic_load_explicit(&stats->matched, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+}
+
 static void evaluate(struct evaluation *j, uint32_t index)
 {
 	struct bp_mqtt_worker *in = j->in;
@@ -82,6 +98,13 @@ static void evaluate(struct evaluation *j, uint32_t index)
 	const uint64_t next = bp_transition_next(in->now_ns, in->transition);
 	uint64_t transition = next;
 
+	if (__builtin_expect(rule->absent, 0)) {
+		if (j->only == SPARKPLUG_RULES)
+			return;
+		count_match(in, stats);
+		bp_absence_publication(in, rule, j->topic_hash, &j->of);
+		return;
+	}
 	if (j->cut || (j->only != ALL_RULES &&
 			      is_sparkplug(j, rule->source) != (j->only == SPARKPLUG_RULES)))
 		return;
@@ -89,12 +112,7 @@ static void evaluate(struct evaluation *j, uint32_t index)
 		j->cut = true;
 		return;
 	}
-	bp_work_add(&in->work, BP_WORK_RULE);
-	bp_tally(in, BP_C_MATCH);
-	/* this worker is the row's only writer: a plain add, seen by readers as one store */
-	atomic_store_explicit(&stats->matched,
-		atomic_load_explicit(&stats->matched, memory_order_relaxed) + 1,
-		memory_order_relaxed);
+	count_match(in, stats);
 	if (j->source != rule->source)
 		value_at(j, rule->source);
 	if (j->unchanged)
@@ -119,8 +137,7 @@ static void evaluate(struct evaluation *j, uint32_t index)
 		verdict = bp_rule_evaluate_undo(in->rule_state, in->rule_state_len, rule,
 			j->topic_hash, client_of(in, j->of.flow), j->of.value, in->mono_ns,
 			&transition, &loss, bp_journal_undo(in->journal));
-		if (__builtin_expect(loss != BP_STATE_NO_LOSS, 0))
-			bp_tally(in, loss_counter[loss]);
+		bp_tally_state_loss(in, loss);
 	}
 	if (__builtin_expect(in->evaluated != NULL, 0))
 		report(j, rule, verdict);
@@ -424,6 +441,7 @@ void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 	j.of.publish = &p;
 	j.of.seq = seq;
 	j.of.beginning = false;
+	j.of.client_id = NULL;
 	if (f->memo_rule == BP_MEMO_MULTIPLE)
 		evaluate_matching(&j);
 	else

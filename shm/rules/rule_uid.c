@@ -132,5 +132,9 @@ uint64_t bp_rule_uid(const struct bp_rule_spec *r)
 	if (r->destination != BP_DESTINATION_MQTT) /* the default, as before there were others */
 		add_number(&s, r->destination);
 	add_string(&s, r->to, sizeof(r->to));
+	if (r->absent_ns != 0) {
+		add_string(&s, "absent", sizeof("absent"));
+		add_number(&s, r->absent_ns);
+	}
 	return sum_result(&s);
 }

@@ -41,11 +41,15 @@ struct bp_rule {
 	uint8_t to_client;   /* `to` holds {client} */
 	uint8_t destination; /* enum bp_destination_choice */
 	uint8_t severity;    /* enum bp_severity; no part of uid, so a change keeps the state */
-	uint16_t name_len, to_len;
+	uint8_t absent;      /* absent_ns is set: the payload is not read */
+	uint8_t name_len;
+	uint16_t to_len;
 	/* second line and on */
 	struct bp_short_ranges short_raise; /* `raise`, for short numbers */
 	struct bp_condition clear;
 	uint64_t hold_ns;
+	uint64_t absent_ns;
+	uint8_t literal; /* the filter has no wildcard */
 	uint16_t filter_len;
 	uint32_t filter; /* offset of its text from the image's start */
 	char name[BP_RULE_NAME_MAX + 1];
@@ -56,8 +60,9 @@ struct bp_ruleset {
 	uint64_t generation; /* 0: empty, never built */
 	uint64_t size;       /* bytes of the image */
 	uint64_t loaded_ns;  /* Unix time */
-	uint32_t n_rules, n_sources, n_nodes;
+	uint32_t n_rules, n_sources, n_nodes, n_absent;
 	uint32_t rules, sources, nodes; /* offsets from the image's start */
+	uint32_t absent;                /* likewise: the indexes of the absence rules */
 	uint32_t edges, edge_mask;      /* offset; slots - 1 */
 	uint64_t edge_key;              /* of the level hash */
 	uint32_t n_sparkplug;           /* rules with a value of Sparkplug B */
@@ -73,6 +78,11 @@ static inline const struct bp_value_source *bp_ruleset_source(
 	const struct bp_ruleset *rs, uint32_t i)
 {
 	return (const struct bp_value_source *)((const uint8_t *)rs + rs->sources) + i;
+}
+
+static inline const uint32_t *bp_ruleset_absent(const struct bp_ruleset *rs)
+{
+	return (const uint32_t *)(const void *)((const uint8_t *)rs + rs->absent);
 }
 
 /*

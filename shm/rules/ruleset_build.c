@@ -51,6 +51,7 @@ struct draft {
 	uint32_t edge_mask;
 
 	uint64_t text_bytes;
+	uint32_t n_absent;
 };
 
 static int no_memory(struct draft *d)
@@ -401,12 +402,16 @@ static int rule_fill(struct draft *d, uint32_t i)
 	r->next = BP_RULE_NONE;
 	r->clear = s->clear;
 	r->hold_ns = s->hold_ns;
+	r->absent_ns = s->absent_ns;
+	r->absent = s->absent_ns != 0;
+	r->literal = strpbrk(s->filter, "+#") == NULL;
+	d->n_absent += r->absent;
 	r->payload = s->payload;
 	r->destination = s->destination;
 	r->severity = s->severity;
 	r->stateful = s->has_clear || s->hold != BP_HOLD_NONE || s->repeat == BP_REPEAT_ON_CHANGE;
 	r->fast = r->stateful ? BP_RULE_FAST_NO : fast_way(s->value.kind);
-	r->name_len = (uint16_t)name;
+	r->name_len = (uint8_t)name;
 	r->to_len = (uint16_t)to;
 	r->to_client = memmem(s->to, to, "{client}", 8) != NULL;
 	r->filter_len = (uint16_t)filter;
@@ -430,7 +435,8 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 	const uint64_t rules = aligned(sizeof(*h));
 	const uint64_t sources = aligned(rules + d->n * (uint64_t)sizeof(*d->rules));
 	const uint64_t nodes = aligned(sources + d->n_sources * (uint64_t)sizeof(*d->sources));
-	const uint64_t edges = aligned(nodes + d->n_nodes * (uint64_t)sizeof(*d->nodes));
+	const uint64_t absent = aligned(nodes + d->n_nodes * (uint64_t)sizeof(*d->nodes));
+	const uint64_t edges = aligned(absent + d->n_absent * (uint64_t)sizeof(uint32_t));
 	const uint64_t texts = edges + slots * sizeof(struct bp_ruleset_edge);
 
 	h->size = (texts + d->text_bytes + 7) & ~7ull; /* copied in words */
@@ -439,6 +445,8 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 	h->rules = (uint32_t)rules;
 	h->sources = (uint32_t)sources;
 	h->nodes = (uint32_t)nodes;
+	h->absent = (uint32_t)absent;
+	h->n_absent = d->n_absent;
 	h->edges = (uint32_t)edges;
 	h->edge_mask = (uint32_t)(slots - 1);
 	h->n_rules = d->n;
@@ -497,10 +505,20 @@ static void write_edges(struct draft *d, const struct bp_ruleset *h, uint8_t *ba
 	}
 }
 
+static void write_absent(const struct draft *d, const struct bp_ruleset *h, uint8_t *bank)
+{
+	uint32_t *at = (uint32_t *)(void *)(bank + h->absent);
+
+	for (uint32_t i = 0; i < d->n; i++)
+		if (d->rules[i].absent)
+			*at++ = i;
+}
+
 static void write_image(struct draft *d, const struct bp_ruleset *h, uint8_t *bank)
 {
 	write_texts(d, h, bank);
 	write_edges(d, h, bank);
+	write_absent(d, h, bank);
 	memcpy(bank + h->rules, d->rules, d->n * sizeof(*d->rules));
 	memcpy(bank + h->sources, d->sources, d->n_sources * sizeof(*d->sources));
 	memcpy(bank + h->nodes, d->nodes, d->n_nodes * sizeof(*d->nodes));

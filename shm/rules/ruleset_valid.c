@@ -45,6 +45,16 @@ static bool rules_valid(const struct bp_ruleset *rs, uint32_t max_rules)
 	return true;
 }
 
+static bool absent_valid(const struct bp_ruleset *rs)
+{
+	const uint32_t *rule = bp_ruleset_absent(rs);
+
+	for (uint32_t i = 0; i < rs->n_absent; i++)
+		if (rule[i] >= rs->n_rules || bp_ruleset_rule(rs, rule[i])->absent_ns == 0)
+			return false;
+	return true;
+}
+
 /* Checks a path, whose counts of steps and names are used unchecked; a binary source is checked
  * where it is read. */
 static bool path_valid(const struct bp_json_path *p)
@@ -162,9 +172,11 @@ bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t 
 	       array_valid(rs, rs->rules, rs->n_rules, sizeof(struct bp_rule), 64) &&
 	       array_valid(rs, rs->sources, rs->n_sources, sizeof(struct bp_value_source), 8) &&
 	       array_valid(rs, rs->nodes, rs->n_nodes, sizeof(struct bp_ruleset_node), 16) &&
+	       array_valid(rs, rs->absent, rs->n_absent, sizeof(uint32_t), 4) &&
 	       array_valid(rs, rs->edges, (uint64_t)rs->edge_mask + 1,
 		       sizeof(struct bp_ruleset_edge), 32) &&
 	       is_bool(&rs->clone.enabled) && is_bool(&rs->clone.has_ip4) &&
 	       is_bool(&rs->clone.has_ip6) && rs->clone.port < BP_MAX_PORTS &&
-	       rules_valid(rs, max_rules) && sources_valid(rs) && trie_valid(rs);
+	       rules_valid(rs, max_rules) && absent_valid(rs) && sources_valid(rs) &&
+	       trie_valid(rs);
 }

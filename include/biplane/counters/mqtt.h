@@ -303,6 +303,14 @@
 		"states of raised alarms evicted: table full")                                     \
 	X(STATE_NOT_STORED, RULE, "state_not_stored",                                              \
 		"states not stored: table full of other clients' states")                          \
+	X(TOPICS_WATCHED, RULE, "topics_watched", "topics whose absence is watched from then on")  \
+	X(WATCH_EVICTED, RULE, "topics_watched_evicted",                                           \
+		"watched topics evicted: table full of topics (max_watched_topics)")               \
+	X(WATCH_FULL, RULE, "topics_not_watched", "topics not watched: table full")                \
+	X(WATCH_TOPIC_TOO_LONG, RULE, "topics_not_watched_length",                                 \
+		"PUBLISH on a topic of over 184 bytes: absence not watched")                       \
+	X(WATCH_DAMAGED, RULE, "topics_watched_damaged",                                           \
+		"watched topics removed: text incomplete after a restart")                         \
 	X(FLEET_STATE_RAISED, RULE, "states_fleet_raised",                                         \
 		"states of alarms that another gateway of the fleet has raised")                   \
 	X(FLEET_STATE_CLEARED, RULE, "states_fleet_cleared",                                       \
