@@ -36,6 +36,7 @@
 	"worker_cpu_percent: 12\n"                                                                 \
 	"  resync_packets: 9\n  min_ttl: 3\n  max_alarm_states: 7\n  max_rules: 9\n"               \
 	"  max_sparkplug_metrics: 10\n"                                                            \
+	"  max_watched_topics: 8\n"                                                                \
 	"  alarm_queue_size: 1MiB\n"                                                               \
 	"  publisher: {broker: \"mqtts://h\", username: u, password_file: /p, tls: {ca: /a, "      \
 	"cert: /b, key: /c}, "                                                                     \
@@ -60,7 +61,8 @@
 	"runbook: \"https://example.org/#1\"}}\n"                                                  \
 	"    - {name: d, topic: spBv1.0/g/+/n/#, value: {sparkplug: a/b, historical: evaluate, "   \
 	"death: -1}, raise: \"> 1\"}\n"                                                            \
-	"    - {name: e, topic: +/g/DDATA/+/+, value: sparkplug_online, raise: \"== 0\"}\n"
+	"    - {name: e, topic: +/g/DDATA/+/+, value: sparkplug_online, raise: \"== 0\"}\n"        \
+	"    - {name: f, topic: a/+, absent: 90s}\n"
 
 #define HEALTH                                                                                     \
 	"ports: [{name: a, device: x, routed: {addresses: 10.0.0.1/24}}]\nhealth_devices: {cse: "  \
@@ -132,6 +134,7 @@ static void all_sections_are_read(void **state)
 	assert_int_equal(bp_config_mqtt(c)->min_ttl, 3);
 	assert_int_equal(bp_config_mqtt(c)->max_alarm_states, 7);
 	assert_int_equal(bp_config_mqtt(c)->max_sparkplug_metrics, 10);
+	assert_int_equal(bp_config_mqtt(c)->max_watched_topics, 8);
 	assert_int_equal(bp_config_mqtt(c)->max_rules, 9);
 	assert_int_equal(bp_config_mqtt(c)->alarm_queue_size, 1048576);
 	assert_string_equal(bp_config_mqtt(c)->publisher.client_id, "biplane-plant-7");
@@ -160,7 +163,7 @@ static void all_sections_are_read(void **state)
 	assert_int_equal(bp_config_mqtt(c)->spool.max_bytes, 1 << 30);
 	assert_int_equal(bp_config_mqtt(c)->spool.max_age_ns, 129600000000000);
 	assert_int_equal(bp_config_mqtt(c)->spool.max_keys, 5);
-	assert_int_equal(bp_config_mqtt(c)->n_rules, 5);
+	assert_int_equal(bp_config_mqtt(c)->n_rules, 6);
 	r = bp_config_mqtt(c)->rules;
 	assert_true(r[0].raise.op == BP_COND_GT && r[0].raise.a == 80.25);
 	assert_true(r[0].has_clear && r[0].clear.op == BP_COND_LT && r[0].clear.a == -1e-7);
@@ -187,6 +190,9 @@ static void all_sections_are_read(void **state)
 	assert_true(r[3].value.sparkplug.has_death && r[3].value.sparkplug.death == -1);
 	assert_true(r[4].value.kind == BP_VALUE_SPARKPLUG);
 	assert_int_equal(r[4].value.sparkplug.what, BP_SPARKPLUG_ONLINE);
+	assert_int_equal(r[5].absent_ns, 90000000000);
+	assert_int_equal(r[5].repeat, BP_REPEAT_ON_CHANGE);
+	assert_true(r[5].raise.op == BP_COND_GE && r[5].raise.a == 90);
 	bp_config_free(c);
 }
 
@@ -257,6 +263,7 @@ static void defaults_are_dumped(void **state)
 		"  reorder_buffer: 64KiB\n  max_topic_aliases: 256\n  connection_cpu_percent: 20\n"
 		"  worker_cpu_percent: 50\n  resync_packets: 4\n  "
 		"min_ttl: 1\n  max_alarm_states: 65536\n  max_sparkplug_metrics: 16384\n"
+		"  max_watched_topics: 16384\n"
 		"  max_rules: 16384\n  alarm_queue_size: 8MiB\n"
 		"  publisher:\n    broker: \"mqtt://h:1883\"\n    client_id: \"biplane-biplane\"\n"
 		"    keep_alive: 30s\n    max_inflight: 1000\n    puback_timeout: 5s\n"

@@ -306,7 +306,7 @@ static void every_error_is_reported_in_file_order(void **state)
 		"16777216\n"
 		"f.yaml:1:69: mqtt.rules[0] has no 'topic'; expected an MQTT topic filter of at "
 		"most 1023 bytes, in which + is a whole level and # the last\n"
-		"f.yaml:1:69: mqtt.rules[0] has no 'raise'" CONDITION
+		"f.yaml:1:69: mqtt.rules[0] has no 'raise'; expected raise, or absent\n"
 		"f.yaml:1:80: mqtt.rules[1] has no 'name'; expected a name of at most 63 letters, "
 		"digits, '_', '-' and '.', the first not '-' or '.'\n"
 		"f.yaml:2:10: workers: 0 is too small; expected a number of workers from 1 to 64, "
@@ -434,8 +434,8 @@ static void rules_must_agree(void **state)
 		"  max_alarm_states: 1\n  rules:\n    - {name: a, topic: t, raise: \"> 1\", clear: "
 		"\"< 1\"}\n    - {name: b, topic: t, raise: \"> 1\"}\n    - {name: c, topic: "
 		"t, raise: \"> 1\", hold: 2 samples}\n",
-		"f.yaml:5:21: mqtt.max_alarm_states: 2 rules have clear, hold or repeat: "
-		"on_change, "
+		"f.yaml:5:21: mqtt.max_alarm_states: 2 rules have clear, hold, absent or "
+		"repeat: on_change, "
 		"and each needs a state per topic; expected at least 2\n");
 	says(CLONE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", action: mirror, payload: "
 		   "envelope}\n",
@@ -654,9 +654,42 @@ static void files_are_read_completely(void **state)
 	bp_config_free(c);
 }
 
+/* A rule with absent evaluates no value. */
+static void absence_excludes_values(void **state)
+{
+	says(EDGE "  rules:\n    - {name: r, topic: t, absent: 30s, value: text, raise: \"> 1\", "
+		  "hold: 2s, "
+		  "repeat: every}\n",
+		"f.yaml:6:40: mqtt.rules[0].value: the rule has absent (line 6), which evaluates "
+		"no "
+		"value; expected absent without value, or a second rule\n"
+		"f.yaml:6:53: mqtt.rules[0].raise: the rule has absent (line 6), which evaluates "
+		"no "
+		"value; expected absent without raise, or a second rule\n"
+		"f.yaml:6:67: mqtt.rules[0].hold: the rule has absent (line 6), which evaluates no "
+		"value; expected absent without hold, or a second rule\n"
+		"f.yaml:6:77: mqtt.rules[0].repeat: the rule has absent (line 6), which evaluates "
+		"no "
+		"value; expected absent without repeat, or a second rule\n");
+	says(EDGE "  rules:\n    - {name: r, topic: t, absent: 30s, payload: original}\n",
+		"f.yaml:6:49: mqtt.rules[0].payload: there is no payload when a topic is silent; "
+		"expected envelope\n");
+	says(CLONE "  rules:\n    - {name: r, topic: t, absent: 30s, action: mirror}\n",
+		"f.yaml:6:48: mqtt.rules[0].action: there is no frame to mirror when a topic is "
+		"silent; expected publish\n");
+	says(EDGE "  rules:\n    - name: r\n      absent: 30s\n      topic: "
+		  "t2345678901234567890123456789012345678901234567890123456789012345678901234567890"
+		  "12345678901234567890123456789012345678901234567890123456789012345678901234567890"
+		  "1234567890123456789012345\n",
+		"f.yaml:8:14: mqtt.rules[0].topic: it has 185 bytes; expected at most 184 for a "
+		"rule "
+		"with absent\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(absence_excludes_values),
 		cmocka_unit_test(unknown_names_get_a_suggestion),
 		cmocka_unit_test(files_have_a_version),
 		cmocka_unit_test(monitor_beyond_loopback_needs_tls_and_a_token),

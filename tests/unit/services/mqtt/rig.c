@@ -42,6 +42,7 @@ void rig_defaults(struct rig *r)
 	m->resync_packets = 4;
 	m->max_alarm_states = 1024;
 	m->max_sparkplug_metrics = 1024;
+	m->max_watched_topics = 1024;
 	m->max_rules = 64;
 	m->alarm_queue_size = 1024 * 1024;
 	r->now_ns = 1700000000ull * SECOND + 123456789;
@@ -55,7 +56,7 @@ static struct bp_mqtt_worker *create(struct rig *r)
 	char err[256] = "";
 
 	bp_config_mqtt_options(&r->config, &options);
-	in = bp_mqtt_worker_create(&options, &r->shm, 0, true, err, sizeof(err));
+	in = bp_mqtt_worker_create(&options, &r->shm, 0, !r->live, err, sizeof(err));
 	must(in != NULL, err);
 	return in;
 }

@@ -29,6 +29,7 @@ struct rig {
 	uint64_t generation;
 	const struct bp_ruleset *rules;
 	uint64_t gateway; /* gateways have different keys */
+	bool live;        /* a tick searches a part of the watched topics, as in a gateway */
 	uint8_t *frame;   /* scratch */
 	bool trust_checksums;
 	/* as the nodes do: frames by the burst (services/mqtt/burst.h) */
