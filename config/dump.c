@@ -117,21 +117,31 @@ static void dump_section(const struct bp_setting *section, const struct bp_confi
 	}
 }
 
-/* Writes the settings of a section as a flow mapping: {above: 80}. */
-static void write_flow(
+/* The mapping of a setting that may be a word, or its word. */
+static void write_value(
+	const struct bp_setting *s, const struct bp_config *c, const void *base, FILE *out)
+{
+	max_align_t unfolded[BP_UNFOLDED / sizeof(max_align_t)] = {0};
+
+	if (is_nested(s, base))
+		bp_write_flow(s, c, base, out);
+	else if (s->unfold != NULL && s->unfold(bp_setting_field_const(s, base), unfolded))
+		bp_write_flow(s, c, unfolded, out);
+	else
+		s->type->format(s, c, bp_setting_field_const(s, base), out);
+}
+
+void bp_write_flow(
 	const struct bp_setting *section, const struct bp_config *c, const void *base, FILE *out)
 {
 	const struct bp_setting *s = NULL;
 	const char *before = "{";
 
 	while ((s = bp_schema_child(section, s)) != NULL) {
-		if (!bp_setting_present(s, base))
+		if (!bp_setting_has_value(s, base))
 			continue;
 		fprintf(out, "%s%s: ", before, bp_setting_key(s));
-		if (bp_setting_is_section(s))
-			write_flow(s, c, base, out);
-		else
-			s->type->format(s, c, bp_setting_field_const(s, base), out);
+		write_value(s, c, base, out);
 		before = ", ";
 	}
 	fputs(before[0] == '{' ? "{}" : "}", out);
@@ -147,7 +157,7 @@ char *bp_setting_text(const struct bp_setting *s, const struct bp_config *c, con
 	if (f == NULL)
 		return NULL;
 	if (s->unfold != NULL && s->unfold(bp_setting_field_const(s, base), unfolded))
-		write_flow(s, c, unfolded, f);
+		bp_write_flow(s, c, unfolded, f);
 	else
 		s->type->format(s, c, bp_setting_field_const(s, base), f);
 	return fclose(f) == 0 ? text : NULL;

@@ -61,8 +61,7 @@ bool bp_reader_section_or_text(struct bp_reader *r, const struct bp_setting *s, 
 	return false;
 }
 
-/* Appends a name (or "[3]") to the path; returns the previous length, which restores it. */
-static size_t enter(struct bp_reader *r, const char *name, int64_t index)
+size_t bp_reader_enter(struct bp_reader *r, const char *name, int64_t index)
 {
 	size_t before = r->path_len;
 	char *to = r->path + before;
@@ -77,7 +76,7 @@ static size_t enter(struct bp_reader *r, const char *name, int64_t index)
 	return before;
 }
 
-static void leave(struct bp_reader *r, size_t before)
+void bp_reader_leave(struct bp_reader *r, size_t before)
 {
 	r->path[before] = '\0';
 	r->path_len = before;
@@ -173,7 +172,7 @@ static void read_scalar(
 static void read_setting(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *base)
 {
-	size_t before = enter(r, bp_setting_key(s), -1);
+	size_t before = bp_reader_enter(r, bp_setting_key(s), -1);
 	uint32_t errors = r->messages->errors;
 
 	if (s->given != 0)
@@ -187,7 +186,7 @@ static void read_setting(
 	else
 		read_scalar(r, s, n, bp_setting_field(s, base));
 	n->faulty = n->bad || r->messages->errors != errors;
-	leave(r, before);
+	bp_reader_leave(r, before);
 }
 
 static void report_missing(
@@ -197,6 +196,11 @@ static void report_missing(
 
 	bp_error(r->messages, section->line, section->column, "%s has no '%s'; expected %s",
 		section_name(r), bp_setting_key(s), bp_setting_expected(s, expected));
+}
+
+void bp_reader_missing(struct bp_reader *r, const char *path, const struct bp_yaml *section)
+{
+	report_missing(r, bp_schema_at(path), section);
 }
 
 void bp_read_section(
@@ -277,13 +281,13 @@ void bp_read_elements(
 	uint32_t i = 0;
 
 	for (struct bp_yaml *e = n->first; e != NULL; e = e->next, i++) {
-		size_t before = enter(r, NULL, i);
+		size_t before = bp_reader_enter(r, NULL, i);
 		uint32_t errors = r->messages->errors;
 
 		if (!e->bad)
 			read_element(r, s, e, (char *)items + (size_t)i * s->list->element);
 		e->faulty = e->bad || r->messages->errors != errors;
-		leave(r, before);
+		bp_reader_leave(r, before);
 	}
 }
 

@@ -83,9 +83,20 @@ const struct bp_setting *bp_schema_next(const struct bp_setting *after)
 	return after != NULL ? after + 1 : first_from(0);
 }
 
-const struct bp_setting *bp_schema_child(
-	const struct bp_setting *parent, const struct bp_setting *after)
+const struct bp_setting *bp_schema_at(const char *path)
 {
+	const struct bp_setting *s = bp_schema_next(NULL);
+
+	while (s != NULL && strcmp(s->path, path) != 0)
+		s = bp_schema_next(s);
+	return s;
+}
+
+const struct bp_setting *bp_schema_child(
+	const struct bp_setting *of, const struct bp_setting *after)
+{
+	const struct bp_setting *parent =
+		of != NULL && of->like != NULL ? bp_schema_at(of->like) : of;
 	const size_t len = parent != NULL ? strlen(parent->path) : 0;
 	const struct bp_setting *s = bp_schema_next(after != NULL ? after : parent);
 

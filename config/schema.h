@@ -112,6 +112,8 @@ struct bp_setting {
 	/* For a setting that is a word or a mapping: fills `base` (BP_UNFOLDED bytes), which holds
 	 * the settings below it, from its field. False: it is a word. */
 	bool (*unfold)(const void *field, void *base);
+	/* The path of another setting, whose rows are also those below this one. */
+	const char *like;
 	/* Checks several settings of a section together; `n` is the mapping of the section. */
 	void (*check)(struct bp_reader *r, const struct bp_yaml *n, void *base);
 	/* Checks the setting and earlier settings of the mapping together: called after they are
@@ -138,8 +140,10 @@ const struct bp_setting *bp_schema_next(const struct bp_setting *after);
 bool bp_setting_has_heading(const struct bp_setting *s, bool after_section);
 
 #define BP_UNFOLDED 128
-#define BP_CHILDREN_MAX 48 /* maximum number of settings in one section */
+#define BP_CHILDREN_MAX 32 /* maximum number of settings in one section */
 
+/* Returns the row of a path, or NULL. */
+const struct bp_setting *bp_schema_at(const char *path);
 /* Returns the row after `after` (NULL: the first) directly below `parent` (NULL: the file), or
  * NULL. */
 const struct bp_setting *bp_schema_child(
@@ -207,6 +211,12 @@ void bp_read_elements(
  * reported, if the node is not a list. */
 bool bp_read_as_scalar(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field);
+/* Reports that a mapping has not the setting with this path. */
+void bp_reader_missing(struct bp_reader *r, const char *path, const struct bp_yaml *section);
+/* Appends a name, or [index] unless it is negative, to the path of messages. Returns the previous
+ * length, which bp_reader_leave() restores. */
+size_t bp_reader_enter(struct bp_reader *r, const char *name, int64_t index);
+void bp_reader_leave(struct bp_reader *r, size_t before);
 /* Reports an error about the current setting at byte `at` of `n`, with the expected value. */
 void bp_reader_fault(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n,
 	const struct bp_fault *fault);
@@ -262,6 +272,10 @@ const char *bp_suggest(const struct bp_setting *section, const char *key);
 /* Returns the value of a setting, except sections and lists, as YAML text; the caller frees it.
  * NULL: no memory. */
 char *bp_setting_text(const struct bp_setting *s, const struct bp_config *c, const void *base);
+
+/* Writes the settings of a section as a flow mapping: {above: 80}. */
+void bp_write_flow(
+	const struct bp_setting *section, const struct bp_config *c, const void *base, FILE *out);
 
 /* Writes a text as double-quoted YAML. */
 void bp_write_quoted(const char *text, FILE *out);
