@@ -20,6 +20,7 @@
 #include "shm/health/phd.h"
 #include "shm/ring.h"
 #include "shm/generation.h"
+#include "shm/rules/part_state.h"
 #include "shm/rules/rule_state.h"
 #include "shm/rules/sparkplug_state.h"
 #include "shm/rules/watch.h"
@@ -59,6 +60,7 @@
  *   watch        DP worker     time of the last publication on topics of absence rules; shared by
  *                              workers with compare-and-swap
  *   watch_topic  DP worker     the text of these topics
+ *   part_state   DP worker     truths of parts of combinations; shared likewise
  *   alarm_ring   DP worker     byte rings, one per worker: see shm/ring.h
  *   alarm_tail   CP            struct bp_ring_tail, one per worker: how far the rings were read
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
@@ -288,7 +290,9 @@ struct bp_shm {
 	uint64_t rule_state_len;
 	struct bp_sparkplug_state *sparkplug;
 	uint64_t sparkplug_len;
-	struct bp_watch watch;                         /* start_ns: 0 */
+	struct bp_watch watch; /* start_ns: 0 */
+	struct bp_part_state *part_state;
+	uint64_t part_state_len;
 	struct bp_ring *alarm_ring;                    /* [workers]; this process's view */
 	struct bp_ring *adopt_requests, *adopt_offers; /* [workers]; likewise */
 	struct bp_alarm_log *alarm_log;

@@ -73,6 +73,8 @@ struct bp_rule_annotations {
 	char text[BP_RULE_ANNOTATIONS_SIZE]; /* key NUL value NUL key NUL ... */
 };
 
+struct bp_combination_spec; /* shm/rules/combination.h */
+
 struct bp_rule_spec {
 	char name[BP_RULE_NAME_MAX + 1];
 	char filter[BP_RULE_FILTER_MAX + 1]; /* MQTT topic filter, valid UTF-8 */
@@ -92,6 +94,10 @@ struct bp_rule_spec {
 	uint8_t severity;            /* enum bp_severity */
 	char to[BP_RULE_TO_MAX + 1]; /* template: {topic}, {rule}, {client} */
 	struct bp_rule_annotations annotations;
+	/* NULL: none. Otherwise it replaces filter, value, raise and clear, and repeat is on_change
+	 * by default. The owner of the spec frees it. */
+	struct bp_combination_spec *combination;
+	uint64_t max_age_ns; /* of a part of a combination: 0: no limit */
 };
 
 /* Destination of mirrored frames. All fields in network byte order, as in the frame. */

@@ -17,6 +17,7 @@ static const struct bp_table_shape shape[BP_MQTT_TABLES] = {
 	[BP_MT_SPARKPLUG] = {"sparkplug", sizeof(struct bp_sparkplug_state), BP_SEG_DATA},
 	[BP_MT_WATCH] = {"watch", sizeof(struct bp_watch_entry), BP_SEG_DATA},
 	[BP_MT_WATCH_TOPIC] = {"watch_topic", sizeof(struct bp_watch_topic), BP_SEG_DATA},
+	[BP_MT_PART_STATE] = {"part_state", sizeof(struct bp_part_state), BP_SEG_DATA},
 	[BP_MT_ALARM_RING] = {"alarm_ring", 1, BP_SEG_DATA},
 	[BP_MT_ALARM_TAIL] = {"alarm_tail", sizeof(struct bp_ring_tail), BP_SEG_CONTROL},
 	[BP_MT_ALARM_LOG] = {"alarm_log", sizeof(struct bp_alarm_log), BP_SEG_CONTROL},
@@ -47,9 +48,10 @@ static bool sizes_agree(const uint64_t *z, uint64_t workers)
 	       (z[BP_MT_SPARKPLUG] & (z[BP_MT_SPARKPLUG] - 1)) == 0 &&
 	       z[BP_MT_SPARKPLUG] >= BP_RULE_STATE_WAYS && z[BP_MT_WATCH] >= BP_WATCH_WAYS &&
 	       z[BP_MT_WATCH] % BP_WATCH_WAYS == 0 && z[BP_MT_WATCH_TOPIC] == z[BP_MT_WATCH] &&
-	       z[BP_MT_ALARM_RING] % workers == 0 && ring >= BP_ALARM_RING_MIN &&
-	       ring == bp_ring_capacity(ring) && z[BP_MT_ALARM_TAIL] == workers &&
-	       z[BP_MT_ALARM_LOG] == BP_ALARM_LOG_LEN &&
+	       (z[BP_MT_PART_STATE] & (z[BP_MT_PART_STATE] - 1)) == 0 &&
+	       z[BP_MT_PART_STATE] >= BP_PART_STATE_WAYS && z[BP_MT_ALARM_RING] % workers == 0 &&
+	       ring >= BP_ALARM_RING_MIN && ring == bp_ring_capacity(ring) &&
+	       z[BP_MT_ALARM_TAIL] == workers && z[BP_MT_ALARM_LOG] == BP_ALARM_LOG_LEN &&
 	       z[BP_MT_ALARM_LATENCY] == BP_DESTINATIONS && z[BP_MT_FLOWS] % workers == 0 &&
 	       z[BP_MT_REASSEMBLY] % workers == 0 &&
 	       adopt_size_agrees(z[BP_MT_ADOPT_REQUESTS], workers) &&
@@ -101,6 +103,8 @@ static int map(
 	m->watch = (struct bp_watch){.entry = address[BP_MT_WATCH],
 		.topic = address[BP_MT_WATCH_TOPIC],
 		.len = z[BP_MT_WATCH]};
+	m->part_state = address[BP_MT_PART_STATE];
+	m->part_state_len = z[BP_MT_PART_STATE];
 	m->alarm_log = address[BP_MT_ALARM_LOG];
 	m->alarm_latency = address[BP_MT_ALARM_LATENCY];
 	m->flows = address[BP_MT_FLOWS];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shm/hash.h"
+#include "shm/rules/combination.h"
 
 /* Each field is hashed with the result of the fields before it as its key: 128 bits are carried,
  * 64 are returned. */
@@ -107,6 +108,21 @@ void bp_value_source_canonical(struct bp_value_source *out, const struct bp_valu
 	}
 }
 
+static void add_combination(struct sum *s, const struct bp_combination_spec *c)
+{
+	add_number(s, c->program.len);
+	add_bytes(s, c->program.step, c->program.len);
+	for (unsigned i = 0; i < c->n_parts; i++) {
+		add_number(s, bp_rule_uid(&c->part[i]));
+		add_number(s, c->part[i].max_age_ns);
+	}
+}
+
+uint64_t bp_part_uid(uint64_t combination, unsigned part)
+{
+	return bp_mix64(combination + part + 1) | 1;
+}
+
 uint64_t bp_rule_uid(const struct bp_rule_spec *r)
 {
 	struct bp_value_source source;
@@ -136,5 +152,7 @@ uint64_t bp_rule_uid(const struct bp_rule_spec *r)
 		add_string(&s, "absent", sizeof("absent"));
 		add_number(&s, r->absent_ns);
 	}
+	if (r->combination != NULL)
+		add_combination(&s, r->combination);
 	return sum_result(&s);
 }

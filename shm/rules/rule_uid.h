@@ -11,6 +11,8 @@
  * the definition does not use (the clear condition without has_clear, for example) do not count.
  */
 uint64_t bp_rule_uid(const struct bp_rule_spec *s);
+/* Of a part of the combination with this identity. */
+uint64_t bp_part_uid(uint64_t combination, unsigned part);
 
 /* A source with only the bytes that its kind uses: equal sources are equal bytes. */
 void bp_value_source_canonical(struct bp_value_source *out, const struct bp_value_source *in);

@@ -8,6 +8,7 @@
 
 #include "biplane/limits.h"
 #include "biplane/rule.h"
+#include "shm/rules/combination.h"
 #include "shm/short_range.h"
 
 /*
@@ -26,6 +27,26 @@ enum bp_rule_fast {
 	BP_RULE_FAST_BINARY,
 };
 
+enum bp_rule_role {
+	BP_RULE_PLAIN,
+	BP_RULE_COMBINATION, /* no filter matches it: its parts are rules of their own */
+	BP_RULE_PART,        /* evaluates its combination */
+};
+
+/* Of a combination. */
+struct bp_rule_combination {
+	uint32_t first_part;
+	uint8_t n_parts, n_names;
+	struct bp_program program;
+};
+/* Of a part. Names have the order of the first part's filter. */
+struct bp_rule_part {
+	uint64_t max_age_ns; /* 0: no limit */
+	uint32_t combination;
+	uint8_t part;                             /* its index there */
+	uint16_t level[BP_COMBINATION_NAMES_MAX]; /* of each name, in the filter */
+};
+
 struct bp_rule {
 	/* first line: all that judging a value needs */
 	uint64_t uid; /* hash of the whole definition: an unchanged rule keeps its state */
@@ -42,6 +63,7 @@ struct bp_rule {
 	uint8_t destination; /* enum bp_destination_choice */
 	uint8_t severity;    /* enum bp_severity; no part of uid, so a change keeps the state */
 	uint8_t absent;      /* absent_ns is set: the payload is not read */
+	uint8_t role;        /* enum bp_rule_role */
 	uint8_t name_len;
 	uint16_t to_len;
 	/* second line and on */
@@ -52,6 +74,10 @@ struct bp_rule {
 	uint8_t literal; /* the filter has no wildcard */
 	uint16_t filter_len;
 	uint32_t filter; /* offset of its text from the image's start */
+	union {
+		struct bp_rule_combination combination;
+		struct bp_rule_part part;
+	};
 	char name[BP_RULE_NAME_MAX + 1];
 	char to[BP_RULE_TO_MAX + 1];
 } __attribute__((aligned(64)));
@@ -60,7 +86,8 @@ struct bp_ruleset {
 	uint64_t generation; /* 0: empty, never built */
 	uint64_t size;       /* bytes of the image */
 	uint64_t loaded_ns;  /* Unix time */
-	uint32_t n_rules, n_sources, n_nodes, n_absent;
+	uint32_t n_rules;    /* of the configuration; the parts of combinations follow them */
+	uint32_t n_parts, n_sources, n_nodes, n_absent;
 	uint32_t rules, sources, nodes; /* offsets from the image's start */
 	uint32_t absent;                /* likewise: the indexes of the absence rules */
 	uint32_t edges, edge_mask;      /* offset; slots - 1 */
@@ -70,9 +97,19 @@ struct bp_ruleset {
 	struct bp_mirror_target clone;
 };
 
+/* The number of rules and parts. */
+static inline uint32_t bp_ruleset_all(const struct bp_ruleset *rs)
+{
+	return rs->n_rules + rs->n_parts;
+}
 static inline const struct bp_rule *bp_ruleset_rule(const struct bp_ruleset *rs, uint32_t i)
 {
 	return (const struct bp_rule *)((const uint8_t *)rs + rs->rules) + i;
+}
+/* The text of its topic filter, filter_len bytes. */
+static inline const char *bp_ruleset_filter(const struct bp_ruleset *rs, const struct bp_rule *r)
+{
+	return (const char *)rs + r->filter;
 }
 static inline const struct bp_value_source *bp_ruleset_source(
 	const struct bp_ruleset *rs, uint32_t i)
@@ -105,7 +142,8 @@ uint64_t bp_ruleset_bank_size(uint32_t max_rules);
  * Control plane: builds the image of `specs` in bank[0..bank_size). `old` (may be NULL) is the
  * active image: rules with the same uid keep their slot; new rules get free slots below max_rules,
  * first those that `old` does not use, so that a slot has two rules during the change only when
- * there is no other. `old` may be in the same bank. Rule i of the image is specs[i]. Returns 0, or
+ * there is no other. `old` may be in the same bank. Rule i of the image is specs[i]; a part counts
+ * as a rule in max_rules. Returns 0, or
  * -1 with a sentence in err (too many rules, names or filters that do not fit, an invalid filter);
  * the bank is then unchanged.
  */

@@ -30,7 +30,9 @@ struct tails {
 
 struct draft {
 	const struct bp_rule_spec *specs;
-	uint32_t n;
+	uint32_t n_specs;
+	uint32_t n; /* rules, and the parts of combinations after them */
+	const struct bp_rule_spec **spec;
 	uint64_t key;
 	uint64_t bank_size;
 	char *err;
@@ -221,17 +223,25 @@ static uint32_t plus_child(struct draft *d, uint32_t parent)
 	return d->nodes[parent].plus;
 }
 
-/* Puts rule i at the end of a chain; its filter's text is that of the chain's first rule. */
+/* Rule i has a text of its own. */
+static void own_text(struct draft *d, uint32_t i)
+{
+	d->rules[i].filter = i; /* the rule with the text; later an offset */
+	d->text_bytes += d->rules[i].filter_len;
+}
+
+/* Puts rule i at the end of a chain; its filter's text is that of the chain's first rule, unless
+ * the filter of a part has names for its levels. */
 static void chain(struct draft *d, uint32_t *first, uint32_t *last, uint32_t i)
 {
-	if (*first == BP_RULE_NONE) {
+	if (*first == BP_RULE_NONE)
 		*first = i;
-		d->rules[i].filter = i; /* the rule with the text; later an offset */
-		d->text_bytes += d->rules[i].filter_len;
-	} else {
+	else
 		d->rules[*last].next = i;
+	if (*first == i || strcmp(d->spec[*first]->filter, d->spec[i]->filter) != 0)
+		own_text(d, i);
+	else
 		d->rules[i].filter = *first;
-	}
 	*last = i;
 }
 
@@ -240,16 +250,27 @@ static int bad_filter(struct draft *d, uint32_t i)
 	snprintf(d->err, d->err_size,
 		"rule %s: \"%s\" is not a topic filter; + and # replace whole levels, # only "
 		"the last",
-		d->specs[i].name, d->specs[i].filter);
+		d->spec[i]->name, d->spec[i]->filter);
 	return -1;
+}
+
+/* Whether a level of the filter is any level: + or, in a part, a name in braces. */
+static bool is_plus(const struct draft *d, uint32_t i, const struct bp_level *l)
+{
+	return (l->len == 1 && l->text[0] == '+') ||
+	       (d->rules[i].role == BP_RULE_PART && l->len > 1 && l->text[0] == '{');
 }
 
 static int filter_add(struct draft *d, uint32_t i)
 {
-	const char *filter = d->specs[i].filter;
+	const char *filter = d->spec[i]->filter;
 	const uint32_t len = d->rules[i].filter_len;
 	uint32_t node = 0;
 
+	if (d->rules[i].role == BP_RULE_COMBINATION) {
+		own_text(d, i); /* none */
+		return 0;
+	}
 	if (len == 0)
 		return bad_filter(d, i);
 	for (uint32_t at = 0, end; at <= len; at = end + 1) {
@@ -264,7 +285,7 @@ static int filter_add(struct draft *d, uint32_t i)
 			chain(d, &d->nodes[node].hash_rule, &d->tails[node].hash_rule, i);
 			return 0;
 		}
-		if (l.len == 1 && filter[at] == '+')
+		if (is_plus(d, i, &l))
 			node = plus_child(d, node);
 		else if (memchr(l.text, '+', l.len) || memchr(l.text, '#', l.len))
 			return bad_filter(d, i);
@@ -322,7 +343,7 @@ static void slots_take(struct draft *d, uint32_t max_rules, uint8_t *taken, uint
 
 static int slots_assign(struct draft *d, uint32_t max_rules, const struct bp_ruleset *old)
 {
-	const uint32_t n_old = old && old->generation ? old->n_rules : 0;
+	const uint32_t n_old = old && old->generation ? bp_ruleset_all(old) : 0;
 	const uint64_t size = power_of_two(2 * ((uint64_t)n_old + 1));
 	struct known_slot *known = malloc(size * sizeof(*known));
 	uint8_t *taken = calloc((size_t)max_rules + 1, 1); /* 1: by the old set, 2: by the new */
@@ -370,15 +391,27 @@ static uint8_t fast_way(uint32_t value_kind)
 	return BP_RULE_FAST_NO;
 }
 
+/* true raises and false clears: the values 1 and 0. */
+static void combination_fill(struct bp_rule *r, const struct bp_combination_spec *c)
+{
+	r->role = BP_RULE_COMBINATION;
+	r->raise = (struct bp_condition){.op = BP_COND_GE, .a = 1};
+	r->clear = (struct bp_condition){.op = BP_COND_LT, .a = 1};
+	r->has_clear = true;
+	r->combination.n_parts = c->n_parts;
+	r->combination.program = c->program;
+}
+
 static int rule_fill(struct draft *d, uint32_t i)
 {
-	const struct bp_rule_spec *s = &d->specs[i];
+	const struct bp_rule_spec *s = d->spec[i];
 	struct bp_rule *r = &d->rules[i];
 	const size_t name = strnlen(s->name, sizeof(s->name));
 	const size_t to = strnlen(s->to, sizeof(s->to));
 	const size_t filter = strnlen(s->filter, sizeof(s->filter));
 
-	if (name == 0 || name == sizeof(s->name) || to == sizeof(s->to) ||
+	/* a part has no name of its own */
+	if ((name == 0 && i < d->n_specs) || name == sizeof(s->name) || to == sizeof(s->to) ||
 		filter == sizeof(s->filter)) {
 		snprintf(d->err, d->err_size,
 			"rule %u (%.*s): a name has 1 to %d bytes, a topic filter at most %d, `to` "
@@ -409,7 +442,9 @@ static int rule_fill(struct draft *d, uint32_t i)
 	r->payload = s->payload;
 	r->destination = s->destination;
 	r->severity = s->severity;
-	r->stateful = s->has_clear || s->hold != BP_HOLD_NONE || s->repeat == BP_REPEAT_ON_CHANGE;
+	if (s->combination != NULL)
+		combination_fill(r, s->combination);
+	r->stateful = r->has_clear || s->hold != BP_HOLD_NONE || s->repeat == BP_REPEAT_ON_CHANGE;
 	r->fast = r->stateful ? BP_RULE_FAST_NO : fast_way(s->value.kind);
 	r->name_len = (uint8_t)name;
 	r->to_len = (uint16_t)to;
@@ -417,6 +452,76 @@ static int rule_fill(struct draft *d, uint32_t i)
 	r->filter_len = (uint16_t)filter;
 	memcpy(r->name, s->name, name);
 	memcpy(r->to, s->to, to);
+	return 0;
+}
+
+/* ---- combinations ---- */
+
+static int bad_part(struct draft *d, uint32_t rule, unsigned k, const char *why)
+{
+	snprintf(d->err, d->err_size, "rule %s: part %u: %s", d->spec[rule]->name, k, why);
+	return -1;
+}
+
+/* The levels of a part's names, in the order of those of the first part. */
+static const char *levels_fill(
+	struct bp_rule *r, const char *filter, const struct bp_level_names *first)
+{
+	struct bp_level_names names;
+	const char *why;
+	uint32_t at;
+
+	if (!bp_level_names_read(filter, r->filter_len, &names, &why, &at))
+		return why;
+	if (names.n != first->n)
+		return bp_level_names_differ;
+	for (unsigned n = 0; n < first->n; n++) {
+		const int k = bp_level_names_find(&names, first->at[n].name, first->at[n].len);
+
+		if (k < 0)
+			return bp_level_names_differ;
+		r->part.level[n] = (uint16_t)names.at[k].level;
+	}
+	return NULL;
+}
+
+/* A part is a rule without an alarm of its own. */
+static int part_fill(struct draft *d, uint32_t rule, unsigned k, const struct bp_level_names *names)
+{
+	struct bp_rule *r = &d->rules[d->rules[rule].combination.first_part + k];
+	const struct bp_rule_spec *s = &d->spec[rule]->combination->part[k];
+	const char *why;
+
+	memset(&r->part, 0, sizeof(r->part));
+	r->role = BP_RULE_PART;
+	r->stateful = false;
+	r->fast = BP_RULE_FAST_NO;
+	r->uid = bp_part_uid(d->rules[rule].uid, k);
+	r->part.max_age_ns = s->max_age_ns;
+	r->part.combination = rule;
+	r->part.part = (uint8_t)k;
+	r->name_len = d->rules[rule].name_len; /* traces show its combination */
+	memcpy(r->name, d->rules[rule].name, sizeof(r->name));
+	why = levels_fill(r, s->filter, names);
+	return why == NULL ? 0 : bad_part(d, rule, k, why);
+}
+
+static int parts_fill(struct draft *d, uint32_t rule)
+{
+	struct bp_rule_combination *c = &d->rules[rule].combination;
+	const struct bp_rule_spec *first = d->spec[c->first_part];
+	struct bp_level_names names;
+	const char *why;
+	uint32_t at;
+
+	if (!bp_program_valid(&c->program, c->n_parts))
+		return bad_part(d, rule, 0, "the program of the combination is not valid");
+	if (!bp_level_names_read(first->filter, (uint32_t)strlen(first->filter), &names, &why, &at))
+		return bad_part(d, rule, 0, why);
+	c->n_names = (uint8_t)names.n;
+	for (unsigned k = 0; k < c->n_parts; k++)
+		if (part_fill(d, rule, k, &names) != 0)
+			return -1;
 	return 0;
 }
 
@@ -449,12 +554,13 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 	h->n_absent = d->n_absent;
 	h->edges = (uint32_t)edges;
 	h->edge_mask = (uint32_t)(slots - 1);
-	h->n_rules = d->n;
+	h->n_rules = d->n_specs;
+	h->n_parts = d->n - d->n_specs;
 	h->n_sources = d->n_sources;
 	h->n_nodes = d->n_nodes;
 	h->edge_key = d->key;
 	for (uint32_t i = 0; i < d->n; i++)
-		h->n_sparkplug += d->specs[i].value.kind == BP_VALUE_SPARKPLUG;
+		h->n_sparkplug += d->spec[i]->value.kind == BP_VALUE_SPARKPLUG;
 	return 0;
 }
 
@@ -472,7 +578,7 @@ static void write_texts(struct draft *d, const struct bp_ruleset *h, uint8_t *ba
 			r->filter = d->rules[r->filter].filter;
 			continue;
 		}
-		memcpy(bank + end, d->specs[i].filter, r->filter_len);
+		memcpy(bank + end, d->spec[i]->filter, r->filter_len);
 		r->filter = end;
 		end += r->filter_len;
 	}
@@ -530,6 +636,7 @@ static int draft_init(struct draft *d)
 	const size_t n = (size_t)d->n + 1;
 	const uint64_t sources = power_of_two(2 * n);
 
+	d->spec = malloc(n * sizeof(*d->spec));
 	d->rules = aligned_alloc(64, n * sizeof(*d->rules));
 	d->sources = malloc(n * sizeof(*d->sources));
 	d->source_index = calloc(sources, sizeof(*d->source_index));
@@ -540,8 +647,8 @@ static int draft_init(struct draft *d)
 	d->edges = malloc(d->edges_room * sizeof(*d->edges));
 	d->edge_index = calloc(2 * (size_t)d->edges_room, sizeof(*d->edge_index));
 	d->edge_mask = 2 * d->edges_room - 1;
-	if (!d->rules || !d->sources || !d->source_index || !d->nodes || !d->tails || !d->edges ||
-		!d->edge_index)
+	if (!d->spec || !d->rules || !d->sources || !d->source_index || !d->nodes || !d->tails ||
+		!d->edges || !d->edge_index)
 		return no_memory(d);
 	node_add(d); /* the root */
 	return 0;
@@ -549,6 +656,7 @@ static int draft_init(struct draft *d)
 
 static void draft_free(struct draft *d)
 {
+	free(d->spec);
 	free(d->rules);
 	free(d->sources);
 	free(d->source_index);
@@ -558,12 +666,49 @@ static void draft_free(struct draft *d)
 	free(d->edge_index);
 }
 
+/* The parts follow the rules. */
+static uint32_t count_all(const struct bp_rule_spec *specs, uint32_t n)
+{
+	uint64_t all = n;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (specs[i].combination != NULL)
+			all += specs[i].combination->n_parts;
+	return all < UINT32_MAX ? (uint32_t)all : UINT32_MAX;
+}
+
+static void list_specs(struct draft *d)
+{
+	uint32_t part = d->n_specs;
+
+	for (uint32_t i = 0; i < d->n_specs; i++) {
+		const struct bp_combination_spec *c = d->specs[i].combination;
+
+		d->spec[i] = &d->specs[i];
+		for (unsigned k = 0; c != NULL && k < c->n_parts; k++)
+			d->spec[part++] = &c->part[k];
+	}
+}
+
 static int draft_rules(struct draft *d)
 {
-	for (uint32_t i = 0; i < d->n; i++) {
-		if (rule_fill(d, i) != 0 || filter_add(d, i) != 0)
+	uint32_t part = d->n_specs;
+
+	list_specs(d);
+	for (uint32_t i = 0; i < d->n; i++)
+		if (rule_fill(d, i) != 0)
+			return -1;
+	for (uint32_t i = 0; i < d->n_specs; i++) {
+		if (d->rules[i].role != BP_RULE_COMBINATION)
+			continue;
+		d->rules[i].combination.first_part = part;
+		part += d->rules[i].combination.n_parts;
+		if (parts_fill(d, i) != 0)
 			return -1;
 	}
+	for (uint32_t i = 0; i < d->n; i++)
+		if (filter_add(d, i) != 0)
+			return -1;
 	return 0;
 }
 
@@ -572,7 +717,8 @@ int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *
 	uint64_t generation, uint64_t now_ns, char *err, size_t err_size)
 {
 	struct draft d = {.specs = specs,
-		.n = n,
+		.n_specs = n,
+		.n = count_all(specs, n),
 		.key = bp_mix64(now_ns ^ bp_mix64(generation)),
 		.bank_size = bank_size,
 		.err = err,
@@ -585,11 +731,11 @@ int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *
 	h.loaded_ns = now_ns;
 	if (clone)
 		h.clone = *clone;
-	if (n > max_rules) {
+	if (d.n > max_rules) {
 		snprintf(err, err_size,
 			"%u rules, but the segment was created for %u; raise mqtt.max_rules and "
 			"restart",
-			n, max_rules);
+			d.n, max_rules);
 		return -1;
 	}
 	if (draft_init(&d) == 0 && draft_rules(&d) == 0 && layout(&d, &h) == 0 &&

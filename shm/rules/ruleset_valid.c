@@ -27,19 +27,58 @@ static bool is_bool(const bool *b)
 /* A chain has only increasing indexes, so following it ends. */
 static bool chain_valid(const struct bp_ruleset *rs, uint32_t first, int64_t after)
 {
-	return first == BP_RULE_NONE || (first < rs->n_rules && (int64_t)first > after);
+	return first == BP_RULE_NONE || (first < bp_ruleset_all(rs) && (int64_t)first > after);
+}
+
+static bool combination_valid(const struct bp_ruleset *rs, uint32_t i)
+{
+	const struct bp_rule_combination *c = &bp_ruleset_rule(rs, i)->combination;
+
+	if (i >= rs->n_rules || c->n_parts == 0 || c->n_parts > BP_PARTS_MAX ||
+		c->n_names > BP_COMBINATION_NAMES_MAX || c->first_part < rs->n_rules ||
+		c->first_part > bp_ruleset_all(rs) - c->n_parts ||
+		!bp_program_valid(&c->program, c->n_parts))
+		return false;
+	for (unsigned k = 0; k < c->n_parts; k++) {
+		const struct bp_rule *r = bp_ruleset_rule(rs, c->first_part + k);
+
+		if (r->role != BP_RULE_PART || r->part.combination != i || r->part.part != k)
+			return false;
+	}
+	return true;
+}
+
+/* A part is one of its combination, which is checked with it. */
+static bool role_valid(const struct bp_ruleset *rs, uint32_t i)
+{
+	const struct bp_rule *r = bp_ruleset_rule(rs, i);
+
+	switch (r->role) {
+	case BP_RULE_PLAIN:
+		return i < rs->n_rules;
+	case BP_RULE_COMBINATION:
+		return combination_valid(rs, i);
+	case BP_RULE_PART:
+		return i >= rs->n_rules && r->part.combination < rs->n_rules &&
+		       bp_ruleset_rule(rs, r->part.combination)->role == BP_RULE_COMBINATION &&
+		       bp_ruleset_rule(rs, r->part.combination)->combination.first_part +
+				       (uint64_t)r->part.part ==
+			       i;
+	default:
+		return false;
+	}
 }
 
 static bool rules_valid(const struct bp_ruleset *rs, uint32_t max_rules)
 {
-	for (uint32_t i = 0; i < rs->n_rules; i++) {
+	for (uint32_t i = 0; i < bp_ruleset_all(rs); i++) {
 		const struct bp_rule *r = bp_ruleset_rule(rs, i);
 
 		if (r->source >= rs->n_sources || r->slot >= max_rules ||
 			!chain_valid(rs, r->next, i) || r->name_len > BP_RULE_NAME_MAX ||
 			r->to_len > BP_RULE_TO_MAX || r->severity >= BP_SEVERITIES ||
 			r->name[BP_RULE_NAME_MAX] || r->to[BP_RULE_TO_MAX] ||
-			!array_valid(rs, r->filter, r->filter_len, 1, 1))
+			!array_valid(rs, r->filter, r->filter_len, 1, 1) || !role_valid(rs, i))
 			return false;
 	}
 	return true;
@@ -123,7 +162,7 @@ static bool nodes_valid(
 					    !reach(nodes_reached, n->plus))))
 			return false;
 	}
-	for (uint32_t i = 0; i < rs->n_rules; i++) {
+	for (uint32_t i = 0; i < bp_ruleset_all(rs); i++) {
 		if (!chain_reach(rules, bp_ruleset_rule(rs, i)->next))
 			return false;
 	}
@@ -152,7 +191,7 @@ static bool edges_valid(const struct bp_ruleset *rs, struct reached *nodes)
 static bool trie_valid(const struct bp_ruleset *rs)
 {
 	struct reached nodes = {calloc(rs->n_nodes / 64 + 1, sizeof(uint64_t))};
-	struct reached rules = {calloc(rs->n_rules / 64 + 1, sizeof(uint64_t))};
+	struct reached rules = {calloc(bp_ruleset_all(rs) / 64 + 1, sizeof(uint64_t))};
 	const bool valid = nodes.bits && rules.bits && nodes_valid(rs, &nodes, &rules) &&
 			   edges_valid(rs, &nodes);
 
@@ -169,7 +208,8 @@ bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t 
 		return true;
 	return rs->size <= bank_size && rs->n_nodes > 0 &&
 	       (rs->edge_mask & ((uint64_t)rs->edge_mask + 1)) == 0 &&
-	       array_valid(rs, rs->rules, rs->n_rules, sizeof(struct bp_rule), 64) &&
+	       (uint64_t)rs->n_rules + rs->n_parts < BP_RULE_NONE &&
+	       array_valid(rs, rs->rules, bp_ruleset_all(rs), sizeof(struct bp_rule), 64) &&
 	       array_valid(rs, rs->sources, rs->n_sources, sizeof(struct bp_value_source), 8) &&
 	       array_valid(rs, rs->nodes, rs->n_nodes, sizeof(struct bp_ruleset_node), 16) &&
 	       array_valid(rs, rs->absent, rs->n_absent, sizeof(uint32_t), 4) &&

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/rules/part_state.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "shm/cas128.h"
+#include "shm/hash.h"
+
+/*
+ * Two workers that both find no entry of a key may enter it in two ways of the bucket. The entry in
+ * the lowest way counts. So a worker reads the bucket again after it has changed an entry: where
+ * one of the key is in a lower way, it removes its own and begins again; those in higher ways it
+ * removes. Changes and reads are sequentially consistent: of two workers at least one sees the
+ * entry of the other. If it is only the one in the lower way, the other one had read the bucket
+ * before this one's change, so its truth was the earlier one, and is replaced.
+ */
+
+#define ATTEMPTS 4096u
+#define TRUTH 3u
+#define TIME_SHIFT 2
+#define CLOCK_SLACK_NS 1000000000ull
+/* An undo record of this table: no entry of the other one has such an index. */
+#define OF_PARTS (1ull << 62)
+
+uint64_t bp_part_state_len(uint32_t n)
+{
+	uint64_t len = BP_PART_STATE_WAYS;
+
+	while (len < 2 * (uint64_t)n)
+		len *= 2;
+	return len;
+}
+
+/* Never 0, and different for the parts of a key. */
+static uint64_t key_of(const struct bp_part_key *k, unsigned part)
+{
+	const uint64_t key = k->base + (part + 1) * 0x9e3779b97f4a7c15ull;
+
+	return key ? key : 1;
+}
+
+/* The parts of a key have adjacent buckets. */
+static struct bp_part_state *bucket_of(const struct bp_part_key *k, unsigned part)
+{
+	const uint64_t buckets = k->len / BP_PART_STATE_WAYS;
+
+	return k->table + ((k->base + part) & (buckets - 1)) * BP_PART_STATE_WAYS;
+}
+
+static uint32_t check_of(uint64_t value, uint64_t word)
+{
+	return (uint32_t)bp_mix64(value ^ bp_mix64(word));
+}
+
+/* Time since a word was stored; UINT64_MAX: it cannot be of this clock. */
+static uint64_t age_of(uint64_t word, uint64_t now_ns)
+{
+	const uint64_t then = word >> TIME_SHIFT;
+
+	if (then <= now_ns)
+		return now_ns - then;
+	return then - now_ns <= CLOCK_SLACK_NS ? 0 : UINT64_MAX;
+}
+
+static bool swap(
+	struct bp_part_state *e, uint64_t key, uint64_t word, uint64_t new_key, uint64_t new_word)
+{
+	return bp_cas128(&e->key, key, word, new_key, new_word);
+}
+
+static uint32_t client_of(const struct bp_part_state *e)
+{
+	return atomic_load_explicit(&e->client, memory_order_relaxed);
+}
+
+/* Whether the client has over half of the entries from the bucket on: as in rule_state.c. */
+#define SAMPLE 64u
+static bool has_most(
+	const struct bp_part_key *k, const struct bp_part_state *bucket, uint32_t client)
+{
+	const uint64_t at = (uint64_t)(bucket - k->table);
+	const unsigned n = k->len < SAMPLE ? (unsigned)k->len : SAMPLE;
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct bp_part_state *e = &k->table[(at + i) & (k->len - 1)];
+
+		sum += client_of(e) == client &&
+		       atomic_load_explicit(&e->key, memory_order_relaxed) != 0;
+	}
+	return sum > n / 2;
+}
+
+/* The entry to replace: a free one, else the LRU entry among those that may be replaced; NULL. */
+static struct bp_part_state *victim(const struct bp_part_key *k, struct bp_part_state *bucket,
+	uint32_t client, uint64_t now_ns, uint64_t *key, uint64_t *word)
+{
+	struct bp_part_state *best = NULL;
+	uint64_t oldest = 0;
+
+	for (int i = 0; i < BP_PART_STATE_WAYS; i++) {
+		struct bp_part_state *e = &bucket[i];
+		const uint64_t of = atomic_load(&e->key), w = atomic_load(&e->word);
+		const uint64_t age = age_of(w, now_ns);
+
+		if (of != 0) {
+			if (best != NULL && age <= oldest)
+				continue;
+			if (age < BP_RULE_STATE_IDLE_NS && client_of(e) != client &&
+				!has_most(k, bucket, client_of(e)))
+				continue;
+		}
+		best = e;
+		oldest = age;
+		*key = of;
+		*word = w;
+		if (of == 0)
+			break;
+	}
+	return best;
+}
+
+static void note_undo(const struct bp_part_key *k, const struct bp_part_state *e,
+	const struct bp_rule_undo *change, struct bp_rule_undo *undo)
+{
+	if (undo == NULL)
+		return;
+	*undo = *change;
+	undo->entry = UINT64_MAX;
+	atomic_signal_fence(memory_order_seq_cst);
+	undo->entry = OF_PARTS | (uint64_t)(e - k->table);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+void bp_part_state_undo(struct bp_part_state *table, uint64_t len, const struct bp_rule_undo *u)
+{
+	const uint64_t entry = u->entry ^ OF_PARTS;
+
+	if (entry < len)
+		(void)swap(&table[entry], u->new_key, u->new_word, u->old_key, u->old_word);
+}
+
+/* The entry of the key in the lowest way, or NULL. */
+static struct bp_part_state *find(struct bp_part_state *bucket, uint64_t key)
+{
+	for (int i = 0; i < BP_PART_STATE_WAYS; i++)
+		if (atomic_load(&bucket[i].key) == key)
+			return &bucket[i];
+	return NULL;
+}
+
+/* After a change of `e`: whether it is the entry that counts. Otherwise it is removed. */
+static bool settle(
+	struct bp_part_state *bucket, struct bp_part_state *e, uint64_t key, uint64_t word)
+{
+	for (int i = 0; i < BP_PART_STATE_WAYS; i++) {
+		struct bp_part_state *o = &bucket[i];
+
+		if (o == e || atomic_load(&o->key) != key)
+			continue;
+		if (o < e) {
+			(void)swap(e, key, word, 0, 0);
+			return false;
+		}
+		/* a failure: it was changed, and who did sees this entry, or it is of another key
+		 */
+		(void)swap(o, key, atomic_load(&o->word), 0, 0);
+	}
+	return true;
+}
+
+enum bp_state_loss bp_part_state_store(const struct bp_part_key *k, unsigned part, uint32_t client,
+	enum bp_truth truth, double value, uint64_t now_ns, struct bp_rule_undo *undo)
+{
+	struct bp_part_state *bucket = bucket_of(k, part);
+	struct bp_rule_undo change = {.new_key = key_of(k, part)};
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	change.new_word = now_ns << TIME_SHIFT | truth;
+	for (unsigned n = 0; n < ATTEMPTS; n++) {
+		struct bp_part_state *e = find(bucket, change.new_key);
+		bool evicts = false;
+
+		if (e != NULL) {
+			change.old_key = change.new_key;
+			change.old_word = atomic_load(&e->word);
+		} else {
+			e = victim(k, bucket, client, now_ns, &change.old_key, &change.old_word);
+			evicts = change.old_key != 0;
+		}
+		if (e == NULL)
+			return BP_STATE_NOT_KEPT;
+		note_undo(k, e, &change, undo);
+		if (!swap(e, change.old_key, change.old_word, change.new_key, change.new_word))
+			continue;
+		atomic_store_explicit(&e->value, bits, memory_order_relaxed);
+		atomic_store_explicit(
+			&e->check, check_of(bits, change.new_word), memory_order_relaxed);
+		atomic_store_explicit(&e->client, client, memory_order_relaxed);
+		if (settle(bucket, e, change.new_key, change.new_word))
+			return evicts ? BP_STATE_HOLD_EVICTED : BP_STATE_NO_LOSS;
+	}
+	return BP_STATE_NOT_KEPT;
+}
+
+uint64_t bp_part_state_word(const struct bp_part_key *k, unsigned part)
+{
+	const uint64_t key = key_of(k, part);
+	const struct bp_part_state *bucket = bucket_of(k, part);
+
+	for (int i = 0; i < BP_PART_STATE_WAYS; i++) {
+		uint64_t word;
+
+		if (atomic_load(&bucket[i].key) != key)
+			continue;
+		word = atomic_load(&bucket[i].word);
+		/* the key after the word: another one may take the entry */
+		if (atomic_load(&bucket[i].key) == key)
+			return word;
+	}
+	return 0;
+}
+
+enum bp_truth bp_part_word_truth(uint64_t word, uint64_t max_age_ns, uint64_t now_ns)
+{
+	const uint64_t age = age_of(word, now_ns);
+
+	if (word == 0 || age == UINT64_MAX || (max_age_ns != 0 && age > max_age_ns))
+		return BP_TRUTH_UNKNOWN;
+	return (word & TRUTH) == TRUTH ? BP_TRUTH_UNKNOWN : (enum bp_truth)(word & TRUTH);
+}
+
+void bp_part_state_view(
+	const struct bp_part_key *k, unsigned part, uint64_t now_ns, struct bp_part_view *v)
+{
+	const uint64_t key = key_of(k, part);
+	struct bp_part_state *e = find(bucket_of(k, part), key);
+	uint64_t bits;
+
+	*v = (struct bp_part_view){.word = bp_part_state_word(k, part), .value = NAN};
+	if (v->word == 0 || e == NULL)
+		return;
+	v->age_ns = age_of(v->word, now_ns);
+	bits = atomic_load_explicit(&e->value, memory_order_relaxed);
+	if (check_of(bits, v->word) == atomic_load_explicit(&e->check, memory_order_relaxed))
+		memcpy(&v->value, &bits, sizeof(v->value));
+}
