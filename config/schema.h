@@ -140,7 +140,7 @@ const struct bp_setting *bp_schema_next(const struct bp_setting *after);
 bool bp_setting_has_heading(const struct bp_setting *s, bool after_section);
 
 #define BP_UNFOLDED 128
-#define BP_CHILDREN_MAX 32 /* maximum number of settings in one section */
+#define BP_CHILDREN_MAX 48 /* maximum number of settings in one section */
 
 /* Returns the row of a path, or NULL. */
 const struct bp_setting *bp_schema_at(const char *path);

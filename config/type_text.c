@@ -205,16 +205,15 @@ static void expect_filter(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_filter = {
 	.parse = parse_filter, .format = format_text, .expect = expect_filter};
 
-/* Returns the length of a placeholder at `p`, or 0. */
+/* Returns the length of a placeholder at `p`, a word in braces, or 0. Which words are known,
+ * depends on the rule: check_mqtt.c. */
 static size_t placeholder(const char *p)
 {
-	static const char *const known[] = {"{topic}", "{rule}", "{client}"};
+	size_t n = 1;
 
-	for (uint32_t i = 0; i < 3; i++) {
-		if (strncmp(p, known[i], strlen(known[i])) == 0)
-			return strlen(known[i]);
-	}
-	return 0;
+	while (is_alnum(p[n]) || p[n] == '_')
+		n++;
+	return n > 1 && p[n] == '}' ? n + 1 : 0;
 }
 
 static bool parse_template(const struct bp_setting *s, const struct bp_config *c, const char *text,
@@ -251,8 +250,8 @@ static bool parse_template(const struct bp_setting *s, const struct bp_config *c
 static void expect_template(const struct bp_setting *s, FILE *out)
 {
 	fprintf(out,
-		"a topic of at most %u bytes, in quotes, with the placeholders {topic}, {rule} and "
-		"{client}",
+		"a topic of at most %u bytes, in quotes, with the placeholders {topic}, {rule}, "
+		"{client}, and the names in braces of a combination",
 		s->size - 1);
 }
 

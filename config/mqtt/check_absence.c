@@ -58,12 +58,8 @@ void bp_check_absence(struct bp_reader *r, const struct bp_yaml *n, struct bp_ru
 {
 	const struct bp_yaml *absent = bp_yaml_find(n, "absent");
 
-	if (absent == NULL) {
-		if (bp_yaml_find(n, "raise") == NULL)
-			bp_error(r->messages, n->line, n->column,
-				"%s has no 'raise'; expected raise, or absent", r->path);
+	if (absent == NULL)
 		return;
-	}
 	check_excluded(r, n, absent);
 	check_sent(r, n, rule);
 	check_topic(r, n, rule);

@@ -7,6 +7,7 @@
 #include "config/check_place.h"
 #include "config/mqtt/schema.h"
 #include "proto/payload/value.h"
+#include "shm/rules/combination.h"
 
 /* Section mqtt: checks across several settings. */
 
@@ -203,6 +204,7 @@ void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	const struct bp_yaml *payload = bp_yaml_find(n, "payload");
 
 	bp_check_absence(r, n, rule);
+	bp_check_combination(r, n, rule);
 	if (rule->action == BP_ACTION_MIRROR) {
 		if (payload != NULL && !payload->bad && rule->payload == BP_PAYLOAD_ENVELOPE)
 			bp_error(r->messages, payload->line, payload->column,
@@ -302,18 +304,30 @@ static void check_rule_targets(
 	}
 }
 
+/* The parts of combinations count as rules. */
+static uint32_t count_rules(const struct bp_config_mqtt *m)
+{
+	uint32_t n = m->n_rules;
+
+	for (uint32_t i = 0; i < m->n_rules; i++)
+		if (m->rules[i].combination != NULL)
+			n += m->rules[i].combination->n_parts;
+	return n;
+}
+
 static void check_rules(
 	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m)
 {
 	const struct bp_yaml *rules = bp_yaml_find(n, "rules");
+	const uint32_t all = count_rules(m);
 
 	if (rules == NULL || rules->bad || m->n_rules == 0)
 		return;
-	if (m->n_rules > m->max_rules &&
+	if (all > m->max_rules &&
 		(bp_yaml_find(n, "max_rules") == NULL || bp_good(n, "max_rules") != NULL))
 		bp_error(r->messages, rules->line, rules->column,
-			"mqtt.rules: %u rules are given; expected at most %u (mqtt.max_rules)",
-			m->n_rules, m->max_rules);
+			"mqtt.rules: %u rules are given; expected at most %u (mqtt.max_rules)", all,
+			m->max_rules);
 	check_rule_names(r, rules, m);
 	check_rule_targets(r, rules, m);
 }
@@ -326,7 +340,8 @@ static void check_states(
 	uint32_t stateful = 0;
 
 	for (uint32_t i = 0; i < m->n_rules; i++)
-		stateful += m->rules[i].has_clear || m->rules[i].hold != BP_HOLD_NONE ||
+		stateful += m->rules[i].has_clear || m->rules[i].combination != NULL ||
+			    m->rules[i].hold != BP_HOLD_NONE ||
 			    m->rules[i].repeat == BP_REPEAT_ON_CHANGE;
 	if (at != NULL && stateful > m->max_alarm_states)
 		bp_error(r->messages, at->line, at->column,

@@ -7,12 +7,14 @@
 
 extern const struct bp_schema_part bp_schema_mqtt;
 extern const struct bp_type bp_type_annotations, bp_type_broker, bp_type_kafka_brokers,
-	bp_type_kafka_topic, bp_type_condition, bp_type_json_path;
+	bp_type_kafka_topic, bp_type_condition, bp_type_json_path, bp_type_combination;
 
 /* check_mqtt.c: checks across several settings. */
 void bp_check_publisher(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_kafka(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_mirror(struct bp_reader *r, const struct bp_yaml *n, void *base);
+/* check_combination.c: of a rule, for bp_check_rule(). */
+void bp_check_combination(struct bp_reader *r, const struct bp_yaml *n, struct bp_rule_spec *rule);
 void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_sparkplug.c: the topic of a rule with a metric of Sparkplug B. */
 void bp_check_sparkplug(

@@ -2,6 +2,7 @@
 #include "config/schema_rows.h"
 #include "config/mqtt/condition.h"
 #include "config/mqtt/schema.h"
+#include "shm/rules/combination.h"
 
 #define AT(member_) IN(bp_config_mqtt, member_)
 
@@ -86,6 +87,38 @@ static bool is_sparkplug(const void *base)
 	return v->kind == BP_VALUE_SPARKPLUG && v->sparkplug.what == BP_SPARKPLUG_METRIC;
 }
 
+static bool has_topic(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->combination == NULL;
+}
+
+static bool is_plain(const void *base)
+{
+	return has_topic(base) && has_raise(base);
+}
+
+static bool is_combination(const void *base, unsigned kind)
+{
+	const struct bp_combination_spec *c = ((const struct bp_rule_spec *)base)->combination;
+
+	return c != NULL && (c->program.step[0] & BP_STEP_KIND) == kind;
+}
+
+static bool is_all(const void *base)
+{
+	return is_combination(base, BP_STEP_ALL);
+}
+
+static bool is_any(const void *base)
+{
+	return is_combination(base, BP_STEP_ANY);
+}
+
+static bool has_max_age(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->max_age_ns != 0;
+}
+
 /* clang-format off */
 #define COMPARISON(of_, key_, op_, type_, member_, help_) \
 	{.path = "mqtt.rules[]." of_ "." key_, .type = &type_, IN(bp_condition_map, bounds member_), .flags = BP_RELOAD, GIVEN(bp_condition_map, has[op_]), .preset_text = "none", \
@@ -149,8 +182,10 @@ static const struct bp_setting rows[] = {
 	 .help = "Maximum number of Sparkplug B nodes, and of pairs of device and metric of a rule, whose session, alias and datatype are stored."},
 	{.path = "mqtt.max_watched_topics", .type = &bp_type_uint, AT(max_watched_topics), .min = 1, .max = 4194304, .preset = "16384",
 	 .help = "Maximum number of pairs of rule and topic that rules with absent watch. At the limit a topic whose alarm is raised is evicted, or one of the same client; otherwise the new topic is not watched. Both are counted."},
+	{.path = "mqtt.max_combination_values", .type = &bp_type_uint, AT(max_combination_values), .min = 1, .max = 16777216, .preset = "65536",
+	 .help = "Maximum number of last values of parts of combinations (all, any) that are stored: one for each part and key. At the limit the oldest value of the same client is evicted."},
 	{.path = "mqtt.max_rules", .type = &bp_type_uint, AT(max_rules), .min = 1, .max = 131072, .preset = "16384",
-	 .help = "Maximum number of rules; the shared segment has memory for this number."},
+	 .help = "Maximum number of rules and of parts of combinations together; the shared segment has memory for this number."},
 	{.path = "mqtt.alarm_queue_size", .type = &bp_type_size, AT(alarm_queue_size), .min = 64 * KIB, .max = GIB, .preset = "8MiB",
 	 .help = "Size of each worker's queue of alarms for the publisher. An alarm larger than a quarter of the queue, payload included, is dropped and counted."},
 
@@ -242,9 +277,9 @@ static const struct bp_setting rows[] = {
 	 .preset_text = "none", .help = "Rules that raise alarms."},
 	{.path = "mqtt.rules[].name", .type = &bp_type_name, IN(bp_rule_spec, name), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
 	 .help = "Name of the rule, unique in the file."},
-	{.path = "mqtt.rules[].topic", .type = &bp_type_filter, IN(bp_rule_spec, filter), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
+	{.path = "mqtt.rules[].topic", .type = &bp_type_filter, IN(bp_rule_spec, filter), .flags = BP_RELOAD, .min = 1, .present = has_topic, .preset_text = "required, unless all or any is given",
 	 .help = "MQTT topic filter of the publications that the rule evaluates; + and # are wildcards."},
-	{.path = "mqtt.rules[].value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .present = has_raise, .flags = BP_RELOAD, .preset = "text",
+	{.path = "mqtt.rules[].value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_plain, .preset = "text",
 	 .help = "Format of the value in the payload: text (the whole payload is one decimal number), or a mapping with json or binary. A payload without such a number is counted and not evaluated."},
 	{.path = "mqtt.rules[].value.json", .type = &bp_type_json_path, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_json, .preset_text = "none",
 	 .help = "JSON path of the number in a JSON payload."},
@@ -262,7 +297,7 @@ static const struct bp_setting rows[] = {
 	 .help = "Values of the metric that are marked as historical: not evaluated (ignore), or evaluated as others (evaluate)."},
 	{.path = "mqtt.rules[].value.death", .type = &bp_type_bound, IN(bp_rule_spec, value.sparkplug.death), .flags = BP_RELOAD, GIVEN(bp_rule_spec, value.sparkplug.has_death), .present = is_sparkplug, .preset_text = "none: a death is not evaluated",
 	 .help = "Value of the metric at the death of its node or device, so that the death raises or clears the alarm."},
-	{.path = "mqtt.rules[].raise", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_condition_unfold, .flags = BP_RELOAD, .present = has_raise, .preset_text = "required, unless absent is given",
+	{.path = "mqtt.rules[].raise", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_condition_unfold, .flags = BP_RELOAD, .present = is_plain, .preset_text = "required, unless absent, all or any is given",
 	 .help = "Condition that raises the alarm."},
 	COMPARISONS("raise"),
 	{.path = "mqtt.rules[].clear", .type = &bp_type_condition, IN(bp_rule_spec, clear), .unfold = bp_condition_unfold, .flags = BP_RELOAD, GIVEN(bp_rule_spec, has_clear), .preset_text = "none: the alarm is cleared by the first value that does not raise it",
@@ -270,9 +305,21 @@ static const struct bp_setting rows[] = {
 	COMPARISONS("clear"),
 	{.path = "mqtt.rules[].absent", .type = &bp_type_duration, IN(bp_rule_spec, absent_ns), .flags = BP_RELOAD, .min = S, .max = 30 * DAY, .present = is_absence, .preset_text = "none",
 	 .help = "Time without a publication on a topic after which the alarm is raised, instead of raise; the next publication clears it. A topic without wildcards is watched from the load of the rule, in a fleet from its first publication, and a topic that matches wildcards from its first publication. The payload is not evaluated."},
+	{.path = "mqtt.rules[].all", .type = &bp_type_combination, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_all, .preset_text = "none",
+	 .help = "Combination of several sources, instead of topic, value, raise and clear: the alarm is raised when all parts are met and cleared when one is not. Parts with the same text at the levels with a name in braces belong together. A part without a value, or with one older than max_age, is unknown: an unknown combination changes nothing."},
+	{.path = "mqtt.rules[].all[].topic", .type = &bp_type_string, IN(bp_rule_spec, filter), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
+	 .help = "MQTT topic of the part. A level {NAME} is any level; all parts of a combination have the same names. + and # are not allowed."},
+	{.path = "mqtt.rules[].all[].value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .like = "mqtt.rules[].value", .preset = "text",
+	 .help = "As mqtt.rules[].value."},
+	{.path = "mqtt.rules[].all[].condition", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_condition_unfold, .flags = BP_REQUIRED | BP_RELOAD, .like = "mqtt.rules[].raise",
+	 .help = "Condition of the part, as mqtt.rules[].raise."},
+	{.path = "mqtt.rules[].all[].max_age", .type = &bp_type_duration, IN(bp_rule_spec, max_age_ns), .flags = BP_RELOAD, .min = 100 * MS, .max = 30 * DAY, .present = has_max_age, .preset_text = "none: no limit",
+	 .help = "Time after which the last value of the part is unknown."},
+	{.path = "mqtt.rules[].any", .type = &bp_type_combination, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_any, .preset_text = "none",
+	 .help = "As all, but the alarm is raised when at least one part is met and cleared when none is."},
 	{.path = "mqtt.rules[].hold", .type = &bp_type_hold, .size = sizeof(struct bp_rule_spec), .present = has_raise, .flags = BP_MAIN | BP_RELOAD, .min = 1, .max = 1000000, .preset = "off",
 	 .help = "Number of consecutive values, or the time, for which raise must be met before the alarm is raised. With off the first value raises it."},
-	{.path = "mqtt.rules[].repeat", .type = &bp_type_enum, IN(bp_rule_spec, repeat), .present = has_raise, .flags = BP_MAIN | BP_RELOAD, .enum_names = repeat_names, .preset = "every",
+	{.path = "mqtt.rules[].repeat", .type = &bp_type_enum, IN(bp_rule_spec, repeat), .present = has_raise, .flags = BP_MAIN | BP_RELOAD, .enum_names = repeat_names, .preset = "every", .preset_text = "every; on_change for a combination",
 	 .help = "every sends an alarm for each value that meets raise. on_change sends an alarm only when the state changes."},
 	{.path = "mqtt.rules[].severity", .type = &bp_type_enum, IN(bp_rule_spec, severity), .flags = BP_RELOAD, .enum_names = severity_names, .preset = "none",
 	 .help = "Severity of the rule's alarms. It is in the envelope, in the headers of Kafka, in events and in lists of alarms. A reload that changes it keeps the states of the rule."},

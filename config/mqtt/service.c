@@ -31,6 +31,7 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_MT_SPARKPLUG] = bp_rule_state_len(m->enabled ? m->max_sparkplug_metrics : 0);
 	capacity[BP_MT_WATCH] = capacity[BP_MT_WATCH_TOPIC] =
 		bp_watch_len(m->enabled ? m->max_watched_topics : 0);
+	capacity[BP_MT_PART_STATE] = bp_part_state_len(m->enabled ? m->max_combination_values : 0);
 	capacity[BP_MT_ALARM_RING] = bp_capacity_times(workers, ring);
 	capacity[BP_MT_ALARM_TAIL] = workers;
 	capacity[BP_MT_ALARM_LOG] = BP_ALARM_LOG_LEN;
@@ -53,6 +54,8 @@ static void release(void *settings)
 {
 	struct bp_config_mqtt *m = settings;
 
+	for (uint32_t i = 0; i < m->n_rules; i++)
+		free(m->rules[i].combination);
 	free(m->rules);
 }
 

@@ -3,6 +3,11 @@
 /* clang-format off */
 #define RULE EDGE "  rules:\n    - name: r\n      topic: t\n      raise: \"> 1\"\n      "
 #define SPB_RULE EDGE "  rules:\n    - name: r\n      topic: spBv1.0/#\n      raise: \"> 1\"\n      "
+#define RULE_NAMED EDGE "  rules:\n    - name: r\n      "
+#define RULE_PART RULE_NAMED "all:\n        - topic: t\n          condition: \"> 1\"\n          "
+#define PART_A "{topic: \"a\", value: text, condition: {above: 1}}"
+#define SEVEN(x_) x_ ", " x_ ", " x_ ", " x_ ", " x_ ", " x_ ", " x_
+#define NINE(x_) SEVEN(x_) ", " x_ ", " x_
 #define RULE_OPEN EDGE "  rules:\n    - name: r\n      topic: t\n      "
 #define AS(condition_) "\n        " condition_
 #define BOUND(of_, before_, key_)                                                                  \
@@ -91,6 +96,38 @@
 		.bad = {{"0", "too small"}, {"16777217", "too large"}}},
 	{"mqtt.max_watched_topics", MQTT, "", .good = {{"1", "1"}, {"4194304", "4194304"}},
 		.bad = {{"0", "too small"}, {"4194305", "too large"}}},
+	{"mqtt.max_combination_values", MQTT, "", .good = {{"1", "1"}, {"16777216", "16777216"}},
+		.bad = {{"0", "too small"}, {"16777217", "too large"}}},
+	{"mqtt.rules[].all", RULE_NAMED, "",
+		.good = {{"[{topic: a, condition: '> 1'}]",
+				 "[{topic: \"a\", value: text, condition: {above: 1}}]"},
+			{"[{not: {any: [" PART_A ", " PART_A "]}}]",
+				"[{not: {any: [" PART_A ", " PART_A "]}}]"},
+			{"[{all: [{all: [{all: [" PART_A "]}]}]}]",
+				"[{all: [{all: [{all: [" PART_A "]}]}]}]"}},
+		.bad = {{"x", "no list of parts"}, {"[]", "no list of parts"}, {"{not: x}", "no list of parts"},
+			{"[{all: [{all: [{all: [{not: " PART_A "}]}]}]}]", "nested deeper than 4"},
+			{"[{not: " PART_A ", any: [" PART_A "]}]", "any has other settings next to it"},
+			{"[{not: [" PART_A "]}]", "found a list"},
+			{"[" NINE(PART_A) "]", "the list is too long"},
+			{"[{any: [" PART_A ", " PART_A "]}, {any: [" SEVEN(PART_A) "]}]", "more than 8 parts"},
+			{"[{any: []}]", "no list of parts"}}},
+	{"mqtt.rules[].any", RULE_NAMED, "", .good = {{"[" PART_A "]", "[" PART_A "]"}},
+		.bad = {{"[5]", "found a single value"}}},
+	{"mqtt.rules[].all[].topic", RULE_NAMED "all:\n        - condition: \"> 1\"\n          ", "",
+		.good = {{"a/{b}/{_c9}", "\"a/{b}/{_c9}\""}, {"\"/\"", "\"/\""}},
+		.bad = {{"''", "is empty"}, {"a/+", "no wildcards"}, {"a/#", "no wildcards"},
+			{"a/{b", "whole level"}, {"a/x{b}", "whole level"}, {"a/{}", "whole level"},
+			{"a/{9}", "whole level"}, {"a/{b}/{b}", "given twice"},
+			{"a/{topic}", "placeholders of publish.topic"}, {"\"{" TEXT127 "}\"", "longer than 31"},
+			{"x/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}", "more than 8 names"}}},
+	{"mqtt.rules[].all[].value", RULE_PART, "", .good = {{"text", "text"}},
+		.bad = {{"number", "not a source of values"}}},
+	{"mqtt.rules[].all[].condition", RULE_NAMED "all:\n        - topic: t\n          ", "",
+		.good = {{"\"> 1\"", "{above: 1}"}, {"{inside: [1, 2]}", "{inside: [1, 2]}"}},
+		.bad = {{"1", "does not begin with a comparison"}}},
+	{"mqtt.rules[].all[].max_age", RULE_PART, "", .good = {{"100ms", "100ms"}, {"30d", "30d"}},
+		.bad = {{"99ms", "too small"}, {"31d", "too large"}}},
 	{"mqtt.max_rules", MQTT, "", .good = {{"1", "1"}, {"131072", "131072"}},
 		.bad = {{"0", "too small"}, {"131073", "too large"}}},
 	{"mqtt.alarm_queue_size", MQTT, "",

@@ -3,6 +3,7 @@
 
 #include "config/schema.h"
 #include "config/mqtt/settings.h"
+#include "shm/rules/combination.h"
 
 /* Functions derived from the schema, except parsing: defaults, dump, restart, the reference page.
  */
@@ -264,6 +265,7 @@ static void defaults_are_dumped(void **state)
 		"  worker_cpu_percent: 50\n  resync_packets: 4\n  "
 		"min_ttl: 1\n  max_alarm_states: 65536\n  max_sparkplug_metrics: 16384\n"
 		"  max_watched_topics: 16384\n"
+		"  max_combination_values: 65536\n"
 		"  max_rules: 16384\n  alarm_queue_size: 8MiB\n"
 		"  publisher:\n    broker: \"mqtt://h:1883\"\n    client_id: \"biplane-biplane\"\n"
 		"    keep_alive: 30s\n    max_inflight: 1000\n    puback_timeout: 5s\n"
@@ -373,6 +375,25 @@ static void routing_is_dumped(void **state)
 	bp_config_free(c);
 }
 
+/* The bytes of two combinations, and of their parts. */
+static void assert_same_combination(
+	const struct bp_combination_spec *a, const struct bp_combination_spec *b)
+{
+	assert_int_equal(a->n_parts, b->n_parts);
+	assert_memory_equal(&a->program, &b->program, sizeof(a->program));
+	assert_memory_equal(a->part, b->part, a->n_parts * sizeof(a->part[0]));
+}
+
+/* Rules are hashed as bytes: the same text must give the same bytes. */
+static void assert_same_rules(struct bp_rule_spec a, struct bp_rule_spec b)
+{
+	assert_int_equal(a.combination != NULL, b.combination != NULL);
+	if (a.combination != NULL)
+		assert_same_combination(a.combination, b.combination);
+	a.combination = b.combination = NULL;
+	assert_memory_equal(&a, &b, sizeof(a));
+}
+
 static void assert_round_trip(const char *text)
 {
 	struct bp_config *a = accepted(text), *b;
@@ -381,11 +402,9 @@ static void assert_round_trip(const char *text)
 	b = accepted(x);
 	y = dump(b);
 	assert_string_equal(x, y);
-	/* Rules are hashed as bytes: the same text must give the same bytes. */
 	assert_int_equal(bp_config_mqtt(a)->n_rules, bp_config_mqtt(b)->n_rules);
-	if (bp_config_mqtt(a)->n_rules > 0)
-		assert_memory_equal(bp_config_mqtt(a)->rules, bp_config_mqtt(b)->rules,
-			bp_config_mqtt(a)->n_rules * sizeof(*bp_config_mqtt(a)->rules));
+	for (uint32_t i = 0; i < bp_config_mqtt(a)->n_rules; i++)
+		assert_same_rules(bp_config_mqtt(a)->rules[i], bp_config_mqtt(b)->rules[i]);
 	free(x);
 	free(y);
 	bp_config_free(a);
@@ -399,6 +418,15 @@ static void dumps_read_back_the_same(void **state)
 	assert_round_trip(PORTS);
 	assert_round_trip(EDGE);
 	assert_round_trip(EDGE "  rules: []\n");
+	assert_round_trip(EDGE
+		"  rules:\n    - name: r\n      all:\n"
+		"        - {topic: \"p/{c}/t\", value: {json: $.a}, condition: {inside: [1, "
+		"2]}, max_age: 3s}\n"
+		"        - any: [{not: {topic: \"p/{c}/x\", condition: \"< 2\", value: {binary: "
+		"{type: int8}}}}, {topic: \"{c}\", condition: {at_most: 1}}]\n"
+		"      publish: {topic: \"a/{c}\"}\n"
+		"    - {name: s, any: [{topic: x, condition: {equals: 0}}], repeat: every, hold: "
+		"3 samples}\n");
 	assert_round_trip(EDGE "  rules:\n");
 	assert_round_trip(EDGE "  rules: ~\n");
 	assert_round_trip(BRIDGED "mqtt:\n");

@@ -240,7 +240,8 @@ static void values_are_explained(void **state)
 static void columns_lead_into_texts(void **state)
 {
 	static const char rest[] = "; expected a topic of at most 255 bytes, in quotes, with the "
-				   "placeholders {topic}, {rule} and {client}\n";
+				   "placeholders {topic}, {rule}, {client}, and the names in "
+				   "braces of a combination\n";
 	char wanted[512];
 
 	says(EDGE "  rules:\n    - {name: r, topic: plant/a+/b, raise: \"> 1\"}\n",
@@ -306,7 +307,7 @@ static void every_error_is_reported_in_file_order(void **state)
 		"16777216\n"
 		"f.yaml:1:69: mqtt.rules[0] has no 'topic'; expected an MQTT topic filter of at "
 		"most 1023 bytes, in which + is a whole level and # the last\n"
-		"f.yaml:1:69: mqtt.rules[0] has no 'raise'; expected raise, or absent\n"
+		"f.yaml:1:69: mqtt.rules[0] has no 'raise'; expected raise, absent, all or any\n"
 		"f.yaml:1:80: mqtt.rules[1] has no 'name'; expected a name of at most 63 letters, "
 		"digits, '_', '-' and '.', the first not '-' or '.'\n"
 		"f.yaml:2:10: workers: 0 is too small; expected a number of workers from 1 to 64, "
@@ -437,6 +438,32 @@ static void rules_must_agree(void **state)
 		"f.yaml:5:21: mqtt.max_alarm_states: 2 rules have clear, hold, absent or "
 		"repeat: on_change, "
 		"and each needs a state per topic; expected at least 2\n");
+	says(EDGE "  max_rules: 2\n  rules:\n    - name: r\n      any: [{topic: x, condition: \"> "
+		  "1\"}, "
+		  "{topic: y, condition: \"> 1\"}]\n",
+		"f.yaml:7:5: mqtt.rules: 3 rules are given; expected at most 2 (mqtt.max_rules)\n");
+	says(EDGE "  rules:\n    - name: r\n      topic: t\n      raise: \"> 1\"\n      all:\n"
+		  "        - {topic: \"a/{c}\", condition: \"> 1\"}\n",
+		"f.yaml:7:7: mqtt.rules[0].topic: the rule has all, whose parts replace it; "
+		"expected only one of them\n"
+		"f.yaml:8:7: mqtt.rules[0].raise: the rule has all, whose parts replace it; "
+		"expected only one of them\n");
+	says(EDGE "  rules:\n    - name: r\n      all:\n"
+		  "        - {topic: \"a/{c}\", condition: \"> 1\"}\n"
+		  "        - not: {topic: \"a/{d}\", condition: \"> 1\"}\n",
+		"f.yaml:9:24: mqtt.rules[0].all: 'a/{c}' and 'a/{d}' have different names in "
+		"braces; expected the same names in all parts\n");
+	says(EDGE "  rules:\n    - name: r\n      any: [{topic: \"a/{c}\", raise: \"> 1\"}]\n",
+		"f.yaml:7:13: mqtt.rules[0].any[0] has no 'condition'; expected a mapping of one "
+		"comparison, such as {above: 80} or {inside: [1, 5]}, or its short form in quotes: "
+		">, >=, <, <=, == or != and a number, inside A..B or outside A..B\n"
+		"f.yaml:7:30: unknown setting 'raise' in mqtt.rules[0].any[0]; expected one of: "
+		"topic, value, condition, max_age\n");
+	says(EDGE "  rules:\n    - name: r\n      all: [{topic: \"a/{c}\", condition: \"> 1\"}]\n"
+		  "      publish: {topic: \"{c}/{d}\"}\n",
+		"f.yaml:8:29: mqtt.rules[0].publish.topic: '{d}' is not a placeholder; expected a "
+		"topic of at most 255 bytes, in quotes, with the placeholders {topic}, {rule}, "
+		"{client}, and the names in braces of a combination\n");
 	says(CLONE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", action: mirror, payload: "
 		   "envelope}\n",
 		"f.yaml:6:66: mqtt.rules[0].payload: action mirror sends the device's own payload; "

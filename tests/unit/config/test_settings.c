@@ -415,15 +415,16 @@ static char *file_with(const struct row *r, const char *value)
 	return text;
 }
 
-/* Whether a line of the dump is "KEY: AS" with any indentation. */
+/* Whether a line of the dump, or an element of a flow mapping, is "KEY: AS". */
 static bool dump_has(const char *dumped, const char *key, const char *as)
 {
 	char *line;
 	const char *at;
 
-	assert_true(asprintf(&line, "%s:%s%s\n", key, as[0] == '\n' ? "" : " ", as) > 0);
+	assert_true(asprintf(&line, "%s:%s%s", key, as[0] == '\n' ? "" : " ", as) > 0);
 	at = strstr(dumped, line);
-	while (at != NULL && at != dumped && at[-1] != ' ' && at[-1] != '\n')
+	while (at != NULL && ((at != dumped && strchr(" {\n", at[-1]) == NULL) ||
+				     strchr("\n,}", at[strlen(line)]) == NULL))
 		at = strstr(at + 1, line);
 	free(line);
 	return at != NULL;
