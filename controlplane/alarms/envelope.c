@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "biplane/alarm_parts.h"
 #include "biplane/severity.h"
 #include "proto/payload/utf8.h"
 #include "proto/payload/value.h"
@@ -253,13 +254,65 @@ static void put_severity(struct bp_text *t, uint8_t severity)
 	put(t, "\"");
 }
 
+/* Maximum size of a part without its topic. */
+#define PART_MAX 128u
+
+static void put_level(struct bp_text *t, const struct bp_alarm_part_view *v, bool first)
+{
+	put(t, first ? ",\"levels\":{" : ",");
+	put_string(t, v->text[0], v->part.len[0]);
+	put(t, ":");
+	put_string(t, v->text[1], v->part.len[1]);
+}
+
+static void put_part(struct bp_text *t, const struct bp_alarm_part_view *v, bool first)
+{
+	put(t, first ? ",\"parts\":[" : ",");
+	put(t, "{\"topic\":");
+	put_string(t, v->text[0], v->part.len[0]);
+	put(t, ",\"holds\":");
+	put(t, v->part.truth == BP_TRUTH_TRUE     ? "true"
+		: v->part.truth == BP_TRUTH_FALSE ? "false"
+						  : "null");
+	put(t, ",\"value\":");
+	put_value(t, v->part.value);
+	put(t, ",\"age\":");
+	put_value(t, isnan(v->part.value) ? NAN : (double)(v->part.age_ns / 1000000u) / 1e3);
+	put(t, "}");
+}
+
+/* The named levels and the parts of a combination; nothing for other alarms. */
+static void put_parts(struct bp_text *t, const struct bp_alarm *a)
+{
+	for (unsigned kind = BP_ALARM_LEVEL; kind >= BP_ALARM_PART; kind--) {
+		struct bp_alarm_part_view v;
+		uint32_t at = 0;
+		bool first = true;
+
+		for (unsigned i = 0; i < BP_ALARM_PARTS_MAX && bp_alarm_part_next(a, &at, &v);
+			i++) {
+			if (v.part.kind != kind)
+				continue;
+			if (kind == BP_ALARM_LEVEL)
+				put_level(t, &v, first);
+			else
+				put_part(t, &v, first);
+			first = false;
+		}
+		if (!first)
+			put(t, kind == BP_ALARM_LEVEL ? "}" : "]");
+	}
+}
+
 bool bp_envelope(const struct bp_alarm *a, const char *annotations, struct bp_text *t)
 {
 	char uid[BP_ALARM_UID_LEN + 1];
 	size_t strings = (size_t)a->rule_len + a->topic_len + a->client_id_len;
 	size_t annotated = annotations != NULL ? strlen(annotations) : 0;
 
-	if (!reserve(t, strings * ESCAPE_MAX + annotated + FRAME_MAX))
+	strings += (a->flags & BP_ALARM_F_ENVELOPE) != 0 ? a->payload_len : 0;
+	if (!reserve(t,
+		    strings * ESCAPE_MAX + annotated + FRAME_MAX + BP_ALARM_PARTS_MAX * PART_MAX))
 		return false;
 	t->len = 0;
 	put(t, "{\"id\":");
@@ -286,6 +339,7 @@ bool bp_envelope(const struct bp_alarm *a, const char *annotations, struct bp_te
 	put_time(t, a->time_ns);
 	put(t, ",\"qos\":");
 	put_u64(t, a->qos);
+	put_parts(t, a);
 	if (annotations != NULL) {
 		put(t, ",\"annotations\":");
 		put(t, annotations);

@@ -28,11 +28,12 @@ void bp_alarm_uid(const struct bp_alarm *a, char uid[BP_ALARM_UID_LEN + 1]);
  * Writes the alarm as one JSON object without white space:
  *   {"id":..,"uid":..,"rule":..,"state":"raised"|"cleared","severity":..,"value":..,"topic":..,
  *    "client":"10.0.0.5:40312","client_id":.. or null,"time":"2026-11-21T03:04:05.123456789Z",
- *    "qos":..,"annotations":{..}}
+ *    "qos":..,"levels":{..},"parts":[..],"annotations":{..}}
  * `time` is RFC 3339 in UTC; an IPv6 client is in brackets; the value is the shortest decimal that
  * reads back as the same double. Without a severity, or with annotations NULL (else a JSON object),
- * these members are left out. The alarm has passed bp_alarm_valid(). Replaces the contents of t;
- * returns false when there is no memory.
+ * these members are left out, and so are levels and parts where the rule is no combination. The
+ * alarm has passed bp_alarm_valid(). Replaces the contents of t; returns false when there is no
+ * memory.
  */
 bool bp_envelope(const struct bp_alarm *a, const char *annotations, struct bp_text *t);
 

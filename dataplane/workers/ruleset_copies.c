@@ -75,9 +75,9 @@ static void clear_new_slots(struct bp_ruleset_copies *b, const struct bp_ruleset
 
 	if (!used)
 		return; /* the new rule keeps old statistics: no reason to reject the rules */
-	for (uint32_t i = 0; i < in_force->n_rules; i++)
+	for (uint32_t i = 0; i < bp_ruleset_all(in_force); i++)
 		used[bp_ruleset_rule(in_force, i)->slot] = true;
-	for (uint32_t i = 0; i < next->n_rules; i++) {
+	for (uint32_t i = 0; i < bp_ruleset_all(next); i++) {
 		const uint32_t slot = bp_ruleset_rule(next, i)->slot;
 
 		for (uint64_t w = 0; w < b->copies.readers && !used[slot]; w++)

@@ -24,8 +24,9 @@ static bool is_placeholder(const char *at, const char *end, const char *name, ui
  * BP_TOPIC_MAX if it is longer. The template was checked when the configuration was read, so
  * everything except placeholders is text.
  */
-static uint32_t expand(const struct bp_rule *rule, const struct piece *topic,
-	const struct piece *client, char *out)
+static uint32_t expand(const struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	const struct bp_combined *combined, const struct piece *topic, const struct piece *client,
+	char *out)
 {
 	const char *at = rule->to, *end = rule->to + rule->to_len;
 	uint32_t n = 0;
@@ -48,6 +49,12 @@ static uint32_t expand(const struct bp_rule *rule, const struct piece *topic,
 		} else if (is_placeholder(at, end, "{client}", 8)) {
 			p = *client;
 			step = 8;
+		} else if (combined != NULL) {
+			const char *close = memchr(at, '}', (size_t)(end - at));
+			const uint32_t name = close != NULL ? (uint32_t)(close - at) - 1 : 0;
+
+			if (bp_combined_level(in->rules, combined, at + 1, name, &p.text, &p.len))
+				step = name + 2;
 		}
 		if (n + p.len > BP_TOPIC_MAX)
 			return BP_TOPIC_MAX + 1;
@@ -136,7 +143,9 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	const struct bp_mqtt_publish *p = j->publish;
 	/* the fields are copied to an envelope: the payload is not needed */
 	bool envelope = rule->payload == BP_PAYLOAD_ENVELOPE || j->beginning;
-	uint32_t payload_len = envelope ? 0 : p->payload_len;
+	uint32_t payload_len = !envelope             ? p->payload_len
+			       : j->combined != NULL ? bp_combined_size(in->rules, j->combined)
+						     : 0;
 	const uint64_t times_at =
 		bp_alarm_times_at((uint64_t)BP_ALARM_HEAD + rule->name_len + f->client_id_len +
 				  topic->len + to->len + payload_len);
@@ -193,7 +202,10 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	at += topic->len;
 	memcpy(at, to->text, to->len);
 	at += to->len;
-	memcpy(at, p->payload, payload_len);
+	if (!envelope)
+		memcpy(at, p->payload, payload_len);
+	else if (j->combined != NULL)
+		bp_combined_write(in, j->combined, at);
 	put_times(in, (char *)a + times_at);
 	put_flow(f, (char *)a + flow_at);
 	in->alarms_end = mark;
@@ -237,9 +249,11 @@ void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum b
 	bp_tally(in, verdict == BP_VERDICT_RAISED ? BP_C_ALARM_RAISED : BP_C_ALARM_CLEARED);
 	atomic_store_explicit(
 		count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_relaxed);
+	if (j->combined != NULL)
+		topic = (struct piece){j->combined->topic, j->combined->topic_len};
 	if (rule->to_client)
 		client = client_in_topic(in, j, name, sizeof(name));
-	to.len = expand(rule, &topic, &client, in->to);
+	to.len = expand(in, rule, j->combined, &topic, &client, in->to);
 	bp_work_add(
 		&in->work, BP_WORK_ALARM + (topic.len + 2 * to.len + j->publish->payload_len) / 8);
 	if (to.len > BP_TOPIC_MAX) {

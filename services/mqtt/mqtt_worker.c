@@ -45,6 +45,8 @@ static void set_tables(struct bp_mqtt_worker *in, struct bp_shm *shm, unsigned w
 	in->rule_state_len = shm->rule_state_len;
 	in->sparkplug = shm->sparkplug;
 	in->sparkplug_len = shm->sparkplug_len;
+	in->part_state = shm->part_state;
+	in->part_state_len = shm->part_state_len;
 	in->ring = bp_shm_ring(shm, worker);
 	in->next_alarm_id = &shm->shared->next_alarm_id;
 	in->events = bp_shm_events(shm, worker);
@@ -65,13 +67,14 @@ static bool allocate(
 	in->same_template = calloc(1, sizeof(*in->same_template));
 	in->to = malloc(2 * BP_TOPIC_MAX);
 	in->data_topic = in->to + BP_TOPIC_MAX;
+	in->key_topic = malloc(BP_TOPIC_MAX);
 	in->delayed = bp_delayed_create(max_proven);
 	in->fleet = shm != NULL ? bp_fleet_worker_create(shm, in->worker) : NULL;
 	if (shm != NULL && in->fleet == NULL)
 		return false;
 	return in->reassembly != NULL && in->cache != NULL && in->layouts != NULL &&
-	       in->same_template != NULL && in->to != NULL && in->delayed != NULL &&
-	       bp_websocket_create(in);
+	       in->same_template != NULL && in->to != NULL && in->key_topic != NULL &&
+	       in->delayed != NULL && bp_websocket_create(in);
 }
 
 struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
@@ -131,6 +134,7 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 	free(in->same_template);
 	free(in->unmasked);
 	free(in->to);
+	free(in->key_topic);
 	free(in->delayed);
 	free(in->absence);
 	free(in->fleet);

@@ -185,6 +185,8 @@ struct bp_mqtt_worker {
 	uint64_t rule_state_len;
 	struct bp_sparkplug_state *sparkplug;
 	uint64_t sparkplug_len;
+	struct bp_part_state *part_state;
+	uint64_t part_state_len;
 	struct bp_ring *ring;
 	_Atomic uint64_t *next_alarm_id;
 	bp_mirror_fn mirror;
@@ -199,6 +201,7 @@ struct bp_mqtt_worker {
 	uint8_t *unmasked; /* websocket.c */
 	char *to;          /* BP_TOPIC_MAX bytes: the topic of the alarm under way */
 	char *data_topic;  /* the same behind it: sparkplug.c */
+	char *key_topic;   /* BP_TOPIC_MAX bytes: combination.c */
 	struct bp_work work;
 	struct bp_absence *absence;     /* absence.c */
 	const uint64_t *real_ns;        /* Unix time of the worker, or NULL */
@@ -612,6 +615,15 @@ void bp_alias_discard(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
  * claimed. */
 bool bp_alias_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
+/* combination.c: the key of a combination, for its alarm. */
+struct bp_combined {
+	const struct bp_rule *rule;
+	const struct bp_rule *first; /* its first part */
+	struct bp_part_key key;
+	const char *topic; /* that of the first part */
+	uint32_t topic_len;
+};
+
 /* alarm.c: one verdict of one rule, to the ring or out as a mirrored frame. */
 struct bp_evaluated {
 	struct bp_flow *flow;
@@ -623,6 +635,7 @@ struct bp_evaluated {
 	bool beginning;        /* only the first bytes of the payload are available */
 	bool repeat;           /* a raise of a pair that is raised */
 	uint64_t transition;
+	const struct bp_combined *combined; /* NULL: the rule is no combination */
 };
 /* Sets the number of a verdict. next: the number that a raise that begins has; it is higher than
  * all before in this worker. Another gateway may have begun one with a higher number. */
@@ -634,6 +647,19 @@ static inline void bp_evaluated_number(struct bp_mqtt_worker *in, struct bp_eval
 	if (verdict == BP_VERDICT_RAISED && !j->repeat)
 		in->transition = transition;
 }
+/* publish.c: evaluates of->value by a rule with the state of the topic, and writes the alarm. */
+void bp_rule_apply(struct bp_mqtt_worker *in, const struct bp_rule *rule, struct bp_evaluated *of,
+	uint64_t topic_hash);
+/* combination.c: of->value is the value of a part. */
+void bp_combination_evaluate(struct bp_mqtt_worker *in, const struct bp_rule *part,
+	const struct bp_evaluated *of, uint64_t topic_hash, uint32_t client);
+/* The text of a named level in the topic of the key. False: it has no such name. */
+bool bp_combined_level(const struct bp_ruleset *rules, const struct bp_combined *c,
+	const char *name, uint32_t len, const char **text, uint32_t *text_len);
+/* The parts and the named levels of an alarm, as include/biplane/alarm_parts.h has them: their
+ * size, and written to `out`. */
+uint32_t bp_combined_size(const struct bp_ruleset *rules, const struct bp_combined *c);
+void bp_combined_write(const struct bp_mqtt_worker *in, const struct bp_combined *c, char *out);
 void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_evaluated *j);
 

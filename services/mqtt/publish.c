@@ -73,10 +73,44 @@ static uint32_t client_of(const struct bp_mqtt_worker *in, const struct bp_flow 
 	return (uint32_t)bp_flow_client_hash(&in->table, f) | 1;
 }
 
-static __attribute__((noinline, cold)) void report(
-	const struct evaluation *j, const struct bp_rule *rule, enum bp_verdict verdict)
+/* `value`: NULL where the payload has none. */
+static __attribute__((noinline, cold)) void report(const struct bp_mqtt_worker *in,
+	const struct bp_rule *rule, const double *value, enum bp_verdict verdict)
 {
-	j->in->evaluated(j->in->evaluated_arg, rule, j->has_value ? &j->of.value : NULL, verdict);
+	in->evaluated(in->evaluated_arg, rule, value, verdict);
+}
+
+static inline void apply(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	struct bp_evaluated *of, uint64_t topic_hash)
+{
+	enum bp_verdict verdict;
+	const uint64_t next = bp_transition_next(in->now_ns, in->transition);
+	uint64_t transition = next;
+
+	if (!rule->stateful) {
+		verdict = bp_condition_holds(&rule->raise, of->value) ? BP_VERDICT_RAISED
+								      : BP_VERDICT_NOTHING;
+	} else {
+		enum bp_state_loss loss;
+
+		bp_work_add(&in->work, BP_WORK_STATE);
+		verdict = bp_rule_evaluate_undo(in->rule_state, in->rule_state_len, rule,
+			topic_hash, client_of(in, of->flow), of->value, in->mono_ns, &transition,
+			&loss, bp_journal_undo(in->journal));
+		bp_tally_state_loss(in, loss);
+	}
+	if (__builtin_expect(in->evaluated != NULL, 0))
+		report(in, rule, &of->value, verdict);
+	if (verdict == BP_VERDICT_NOTHING)
+		return;
+	bp_evaluated_number(in, of, verdict, transition, next);
+	bp_alarm_emit(in, rule, verdict, of);
+}
+
+void bp_rule_apply(struct bp_mqtt_worker *in, const struct bp_rule *rule, struct bp_evaluated *of,
+	uint64_t topic_hash)
+{
+	apply(in, rule, of, topic_hash);
 }
 
 static void count_match(struct bp_mqtt_worker *in, struct bp_rule_stats *stats)
@@ -94,9 +128,6 @@ static void evaluate(struct evaluation *j, uint32_t index)
 	struct bp_mqtt_worker *in = j->in;
 	const struct bp_rule *rule = bp_ruleset_rule(in->rules, index);
 	struct bp_rule_stats *stats = &in->rule_stats[rule->slot];
-	enum bp_verdict verdict;
-	const uint64_t next = bp_transition_next(in->now_ns, in->transition);
-	uint64_t transition = next;
 
 	if (__builtin_expect(rule->absent, 0)) {
 		if (j->only == SPARKPLUG_RULES)
@@ -124,27 +155,13 @@ static void evaluate(struct evaluation *j, uint32_t index)
 			atomic_load_explicit(&stats->no_value, memory_order_relaxed) + 1,
 			memory_order_relaxed);
 		if (__builtin_expect(in->evaluated != NULL, 0))
-			report(j, rule, BP_VERDICT_NOTHING);
+			report(in, rule, NULL, BP_VERDICT_NOTHING);
 		return;
 	}
-	if (!rule->stateful) {
-		verdict = bp_condition_holds(&rule->raise, j->of.value) ? BP_VERDICT_RAISED
-									: BP_VERDICT_NOTHING;
-	} else {
-		enum bp_state_loss loss;
-
-		bp_work_add(&in->work, BP_WORK_STATE);
-		verdict = bp_rule_evaluate_undo(in->rule_state, in->rule_state_len, rule,
-			j->topic_hash, client_of(in, j->of.flow), j->of.value, in->mono_ns,
-			&transition, &loss, bp_journal_undo(in->journal));
-		bp_tally_state_loss(in, loss);
-	}
-	if (__builtin_expect(in->evaluated != NULL, 0))
-		report(j, rule, verdict);
-	if (verdict == BP_VERDICT_NOTHING)
-		return;
-	bp_evaluated_number(in, &j->of, verdict, transition, next);
-	bp_alarm_emit(in, rule, verdict, &j->of);
+	if (rule->role == BP_RULE_PART)
+		bp_combination_evaluate(in, rule, &j->of, j->topic_hash, client_of(in, j->of.flow));
+	else
+		apply(in, rule, &j->of, j->topic_hash);
 }
 
 /* Collected matches of a topic; if there are more than the capacity, only this fact is stored. */
@@ -442,6 +459,7 @@ void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 	j.of.seq = seq;
 	j.of.beginning = false;
 	j.of.client_id = NULL;
+	j.of.combined = NULL;
 	if (f->memo_rule == BP_MEMO_MULTIPLE)
 		evaluate_matching(&j);
 	else

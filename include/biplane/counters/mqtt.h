@@ -311,6 +311,12 @@
 		"PUBLISH on a topic of over 184 bytes: absence not watched")                       \
 	X(WATCH_DAMAGED, RULE, "topics_watched_damaged",                                           \
 		"watched topics removed: text incomplete after a restart")                         \
+	X(COMBINATION_UNKNOWN, RULE, "combination_unknown",                                        \
+		"combinations not decided: parts without a value, or older than max_age")          \
+	X(COMBINATION_EVICTED, RULE, "combination_evicted",                                        \
+		"values of parts of combinations evicted: table full")                             \
+	X(COMBINATION_NOT_STORED, RULE, "combination_not_stored",                                  \
+		"values of parts not stored: table full of other clients' values")                 \
 	X(FLEET_STATE_RAISED, RULE, "states_fleet_raised",                                         \
 		"states of alarms that another gateway of the fleet has raised")                   \
 	X(FLEET_STATE_CLEARED, RULE, "states_fleet_cleared",                                       \

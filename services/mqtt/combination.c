@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
+#include "biplane/alarm_parts.h"
+#include "biplane/counters/mqtt.h"
+#include "services/mqtt/mqtt_worker.h"
+#include "proto/net/copy.h"
+
+/*
+ * Combinations: the truth of a part is stored, and the combination of this key evaluated.
+ *
+ * The parts of a key may be published on several workers at the same time. A worker stores its
+ * truth before it reads those of the others, so of two workers at least one sees both. After it has
+ * changed the state of the combination, it reads the truths again: where another worker has changed
+ * the result meanwhile, the state may have been changed in the wrong order, and it is evaluated
+ * again. So the last change agrees with the truths.
+ */
+#define ROUNDS 64u
+
+struct piece {
+	const char *text;
+	uint32_t len;
+};
+
+/* ---- the topic of the key ---- */
+
+static struct piece level_of(const char *topic, uint32_t len, uint32_t level)
+{
+	const char *end = topic + len, *slash;
+
+	for (; level != 0; level--) {
+		slash = memchr(topic, '/', (size_t)(end - topic));
+		if (slash == NULL)
+			return (struct piece){end, 0}; /* cannot happen: the topic matches */
+		topic = slash + 1;
+	}
+	slash = memchr(topic, '/', (size_t)(end - topic));
+	return (struct piece){topic, (uint32_t)((slash != NULL ? slash : end) - topic)};
+}
+
+/* The topic of the first part with the same named levels as this one of `part`. Returns its length;
+ * over BP_TOPIC_MAX: it is too long. */
+static uint32_t first_topic(const struct bp_ruleset *rules, const struct bp_combined *c,
+	const struct bp_rule *part, const char *topic, uint32_t topic_len, char *out)
+{
+	const char *filter = bp_ruleset_filter(rules, c->first);
+	uint32_t n = 0, level = 0, name = 0;
+
+	for (uint32_t at = 0; at <= c->first->filter_len; level++) {
+		const char *slash = memchr(filter + at, '/', c->first->filter_len - at);
+		struct piece p = {filter + at, slash != NULL ? (uint32_t)(slash - (filter + at))
+							     : c->first->filter_len - at};
+
+		at += p.len + 1;
+		if (name < c->rule->combination.n_names && c->first->part.level[name] == level)
+			p = level_of(topic, topic_len, part->part.level[name++]);
+		if (n + p.len + 1 > BP_TOPIC_MAX)
+			return BP_TOPIC_MAX + 1;
+		if (level != 0)
+			out[n++] = '/';
+		bp_copy(out + n, p.text, p.len);
+		n += p.len;
+	}
+	return n;
+}
+
+/* The name of a level, without braces. */
+static struct piece name_of(const struct bp_ruleset *rules, const struct bp_combined *c, unsigned i)
+{
+	const struct piece braced = level_of(
+		bp_ruleset_filter(rules, c->first), c->first->filter_len, c->first->part.level[i]);
+
+	if (braced.len < 2) /* cannot happen: the control plane has checked it */
+		return (struct piece){"", 0};
+	return (struct piece){braced.text + 1, braced.len - 2};
+}
+
+bool bp_combined_level(const struct bp_ruleset *rules, const struct bp_combined *c,
+	const char *name, uint32_t len, const char **text, uint32_t *text_len)
+{
+	for (unsigned i = 0; i < c->rule->combination.n_names; i++) {
+		const struct piece known = name_of(rules, c, i);
+		struct piece p;
+
+		if (known.len != len || memcmp(known.text, name, len) != 0)
+			continue;
+		p = level_of(c->topic, c->topic_len, c->first->part.level[i]);
+		*text = p.text;
+		*text_len = p.len;
+		return true;
+	}
+	return false;
+}
+
+/* ---- the parts in an alarm ---- */
+
+uint32_t bp_combined_size(const struct bp_ruleset *rules, const struct bp_combined *c)
+{
+	const struct bp_rule_combination *of = &c->rule->combination;
+	uint32_t size = (of->n_parts + of->n_names) * (uint32_t)sizeof(struct bp_alarm_part);
+
+	for (unsigned i = 0; i < of->n_names; i++)
+		size += name_of(rules, c, i).len +
+			level_of(c->topic, c->topic_len, c->first->part.level[i]).len;
+	for (unsigned i = 0; i < of->n_parts; i++)
+		size += bp_ruleset_rule(rules, of->first_part + i)->filter_len;
+	return size;
+}
+
+static char *put(char *out, struct bp_alarm_part *part, struct piece a, struct piece b)
+{
+	part->len[0] = (uint16_t)a.len;
+	part->len[1] = (uint16_t)b.len;
+	memcpy(out, part, sizeof(*part));
+	out += sizeof(*part);
+	bp_copy(out, a.text, a.len);
+	bp_copy(out + a.len, b.text, b.len);
+	return out + a.len + b.len;
+}
+
+void bp_combined_write(const struct bp_mqtt_worker *in, const struct bp_combined *c, char *out)
+{
+	const struct bp_rule_combination *of = &c->rule->combination;
+	const struct piece none = {"", 0};
+
+	for (unsigned i = 0; i < of->n_names; i++) {
+		struct bp_alarm_part p = {.kind = BP_ALARM_LEVEL, .value = NAN};
+
+		out = put(out, &p, name_of(in->rules, c, i),
+			level_of(c->topic, c->topic_len, c->first->part.level[i]));
+	}
+	for (unsigned i = 0; i < of->n_parts; i++) {
+		const struct bp_rule *r = bp_ruleset_rule(in->rules, of->first_part + i);
+		struct bp_alarm_part p = {.kind = BP_ALARM_PART};
+		struct bp_part_view v;
+
+		bp_part_state_view(&c->key, i, in->mono_ns, &v);
+		p.value = v.value;
+		p.age_ns = v.age_ns;
+		p.truth = bp_part_word_truth(v.word, r->part.max_age_ns, in->mono_ns);
+		out = put(out, &p, (struct piece){bp_ruleset_filter(in->rules, r), r->filter_len},
+			none);
+	}
+}
+
+/* ---- evaluation ---- */
+
+/* The truth of the part that is published. */
+struct own {
+	unsigned part;
+	enum bp_truth truth;
+	bool kept; /* it is stored: an even newer one counts */
+};
+
+static bool read_words(const struct bp_combined *c, uint64_t word[BP_PARTS_MAX])
+{
+	bool same = true;
+
+	for (unsigned i = 0; i < c->rule->combination.n_parts; i++) {
+		const uint64_t w = bp_part_state_word(&c->key, i);
+
+		same &= w == word[i];
+		word[i] = w;
+	}
+	return same;
+}
+
+/* The result for truths that the parts had at one time: they are read until two readings agree. */
+static enum bp_truth result(
+	const struct bp_mqtt_worker *in, const struct bp_combined *c, const struct own *own)
+{
+	uint64_t word[BP_PARTS_MAX] = {0};
+	uint8_t truth[BP_PARTS_MAX];
+
+	read_words(c, word);
+	for (unsigned i = 0; in->workers > 1 && i < ROUNDS && !read_words(c, word); i++)
+		;
+	for (unsigned i = 0; i < c->rule->combination.n_parts; i++) {
+		const struct bp_rule *r =
+			bp_ruleset_rule(in->rules, c->rule->combination.first_part + i);
+
+		truth[i] = (uint8_t)bp_part_word_truth(word[i], r->part.max_age_ns, in->mono_ns);
+	}
+	if (!own->kept)
+		truth[own->part] = (uint8_t)own->truth;
+	return bp_program_evaluate(&c->rule->combination.program, truth);
+}
+
+static void count(_Atomic uint64_t *stat)
+{
+	atomic_store_explicit(
+		stat, atomic_load_explicit(stat, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* Evaluates the state of the combination until it agrees with the truths of the parts. */
+static void decide(struct bp_mqtt_worker *in, const struct bp_combined *c,
+	const struct bp_evaluated *of, const struct own *own, uint64_t topic_hash)
+{
+	struct bp_rule_stats *stats = &in->rule_stats[c->rule->slot];
+	enum bp_truth now = result(in, c, own), then;
+
+	count(&stats->matched);
+	if (now == BP_TRUTH_UNKNOWN) {
+		bp_tally(in, BP_C_COMBINATION_UNKNOWN);
+		count(&stats->no_value);
+	}
+	for (unsigned i = 0; now != BP_TRUTH_UNKNOWN && i < ROUNDS; i++) {
+		struct bp_evaluated result_of = *of;
+
+		result_of.combined = c;
+		result_of.value = now == BP_TRUTH_TRUE;
+		bp_rule_apply(in, c->rule, &result_of, topic_hash);
+		if (in->workers == 1)
+			return;
+		then = now;
+		now = result(in, c, own);
+		if (now == then)
+			return;
+	}
+}
+
+void bp_combination_evaluate(struct bp_mqtt_worker *in, const struct bp_rule *part,
+	const struct bp_evaluated *of, uint64_t topic_hash, uint32_t client)
+{
+	const struct bp_mqtt_publish *p = of->publish;
+	const struct bp_rule *rule = bp_ruleset_rule(in->rules, part->part.combination);
+	struct bp_combined c = {.rule = rule,
+		.first = bp_ruleset_rule(in->rules, rule->combination.first_part),
+		.topic = (const char *)p->topic,
+		.topic_len = p->topic_len};
+	struct own own = {.part = part->part.part,
+		.truth = bp_condition_holds(&part->raise, of->value) ? BP_TRUTH_TRUE
+								     : BP_TRUTH_FALSE,
+		.kept = true};
+	enum bp_state_loss loss;
+
+	if (own.part != 0) {
+		c.topic_len = first_topic(
+			in->rules, &c, part, (const char *)p->topic, p->topic_len, in->key_topic);
+		c.topic = in->key_topic;
+		if (c.topic_len > BP_TOPIC_MAX) {
+			bp_tally(in, BP_C_COMBINATION_NOT_STORED);
+			return;
+		}
+		topic_hash = bp_topic_hash(in, (const uint8_t *)c.topic, c.topic_len);
+	}
+	bp_work_add(&in->work, (rule->combination.n_parts + 1u) * BP_WORK_STATE + c.topic_len / 4);
+	c.key = bp_part_key(in->part_state, in->part_state_len, rule->uid, topic_hash);
+	loss = bp_part_state_store(&c.key, own.part, client, own.truth, of->value, in->mono_ns,
+		bp_journal_undo(in->journal));
+	if (loss == BP_STATE_NOT_KEPT) {
+		bp_tally(in, BP_C_COMBINATION_NOT_STORED);
+		own.kept = false;
+	} else if (loss != BP_STATE_NO_LOSS) {
+		bp_tally(in, BP_C_COMBINATION_EVICTED);
+	}
+	decide(in, &c, of, &own, topic_hash);
+}
