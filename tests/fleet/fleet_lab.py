@@ -125,6 +125,9 @@ class FleetLab(Lab):
         self.run(ns, "nft", "delete", "table", "inet", name, check=False)
 
 
+# of connections that move, and of streams that are not read
+COUNTERS = ("connections_", "gaps_", "resync_", "not_inspected_", "alias_", "topics_unconfirmed", "segments_out", "segments_ack", "segments_no",
+            "state_", "states_", "publishes_ack", "alarms_")
 ACTIVE_MS = 1000  # a connection with a packet in this time is one of this gateway
 
 
@@ -134,13 +137,14 @@ class Watch:
 
     def __init__(self, lab, every=0.2):
         self.lab, self.every = lab, every
-        self.owner, self.moves, self.lag = {}, [], 0.0
+        self.owner, self.moves, self.lag, self.counters = {}, [], 0.0, {}
         self._begun, self._stop = {}, threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def begin(self):
         """The gateways of each connection before the fault."""
         for gw in self.lab.names:
+            self.counters[gw] = self.lab.counters(gw)
             for client, c in self.lab.connections(gw).items():
                 if c["idle_ms"] < ACTIVE_MS:
                     self.owner.setdefault(client, set()).add(gw)
@@ -168,6 +172,16 @@ class Watch:
         self._stop.set()
         self._thread.join(60)
         return self
+
+    def counted(self):
+        """What the gateways have counted about connections of others since begin(), by counter."""
+        out = {}
+        for gw in self.lab.names:
+            for name, n in self.lab.counters(gw).items():
+                n -= self.counters[gw].get(name, 0)
+                if n > 0 and name.startswith(COUNTERS):
+                    out.setdefault(name, {})[gw] = n
+        return out
 
 
 def wait_next_hop(lab, gw, there, seconds=60):

@@ -74,7 +74,7 @@ class Round:
             "gap_median": statistics.median(gaps), "gap_p99": gaps[int(0.99 * (len(gaps) - 1))], "gap_max": gaps[-1],
             "moved": len(moved), "read_again": len(unread), "read_soon": soon, "adopted": sum(m["adopted"] for m in moves),
             "unread_median": statistics.median(unread) if unread else None, "unread_max": max(unread, default=None),
-            "lag_max": watch.lag, "injection": self.times["injected"] - self.times["fault"],
+            "lag_max": watch.lag, "counted": watch.counted(), "injection": self.times["injected"] - self.times["fault"],
             "failures": self._failures(verdict, devices, gaps[-1], len(moves), soon),
             "missing_when": self._missing_when(verdict, devices),
             "examples": {k: list(map(str, v[:5])) for k, v in vars(verdict).items() if isinstance(v, list) and v},
