@@ -67,6 +67,8 @@ static void keep(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 
 	if (ref != 0 && topic_at(in, ref)->hash == hash)
 		return;
+	if (ref != 0)
+		f->session |= BP_SESSION_ALIAS_CHANGED;
 	if (ref == 0 || bp_reassembly_size(in->reassembly, ref) < need) {
 		discard_one(in, f, dir, alias);
 		ref = reach(in, f, dir, alias) ? bp_flow_alloc(in, f, need) : 0;
@@ -132,6 +134,18 @@ enum bp_alias bp_alias_use(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 	return BP_ALIAS_OK;
 }
 
+bool bp_alias_topic(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
+	struct bp_mqtt_publish *p)
+{
+	const bp_reassembly_ref ref = find(in, f, dir, p->alias);
+
+	if (ref == 0)
+		return false;
+	p->topic = topic_at(in, ref)->text;
+	p->topic_len = topic_at(in, ref)->len;
+	return true;
+}
+
 void bp_alias_restore(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias,
 	const uint8_t *topic, uint16_t len)
 {
@@ -139,6 +153,13 @@ void bp_alias_restore(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 		keep(in, f, dir, alias, topic, len, bp_topic_hash(in, topic, len));
 	else
 		f->session |= BP_SESSION_ALIASES_LOST;
+}
+
+void bp_alias_discard_one(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias)
+{
+	f->session |= BP_SESSION_ALIASES_LOST;
+	discard_one(in, f, dir, alias);
 }
 
 /* Copies one topic to text[0..*left). False: it is invalid, or does not fit. */

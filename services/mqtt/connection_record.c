@@ -10,7 +10,7 @@
 #define PROOF (BP_FLOW_SYN_ACKED | BP_FLOW_HANDSHAKE)
 #define SESSION                                                                                    \
 	(BP_SESSION_AUTH | BP_SESSION_EXPIRY | BP_SESSION_CLEAN | BP_SESSION_NO_ID |               \
-		BP_SESSION_ALIASES_LOST)
+		BP_SESSION_ALIASES_LOST | BP_SESSION_ALIAS_CHANGED)
 #define MARKS (BP_MARK_REJECTED | BP_MARK_SMALL)
 #define WINDOW_MAX (1u << 30) /* the largest one with a scale of 14 (RFC 7323 2.3) */
 
@@ -69,6 +69,8 @@ static void put_fixed(struct writer *w, const struct bp_connection_record *r)
 	put_number(w, r->syn_seq, 4);
 	put_number(w, r->broker_isn, 4);
 	put_number(w, r->publishes, 4);
+	put_number(w, (uint32_t)r->known, 4);
+	put_number(w, (uint32_t)(r->known >> 32), 4);
 	for (unsigned dir = 0; dir < 2; dir++) {
 		put_number(w, r->next[dir], 4);
 		put_number(w, r->window[dir] < WINDOW_MAX ? r->window[dir] : WINDOW_MAX, 4);
@@ -239,6 +241,8 @@ static bool get_fixed(struct reader *r, struct bp_connection_record *c)
 	c->syn_seq = get_number(r, 4);
 	c->broker_isn = get_number(r, 4);
 	c->publishes = get_number(r, 4);
+	c->known = get_number(r, 4);
+	c->known |= (uint64_t)get_number(r, 4) << 32;
 	for (unsigned dir = 0; dir < 2; dir++) {
 		c->next[dir] = get_number(r, 4);
 		c->window[dir] = get_number(r, 4);

@@ -47,6 +47,7 @@ struct bp_connection_record {
 	uint32_t window[2];
 	uint32_t syn_seq, broker_isn;
 	uint32_t publishes;
+	uint64_t known; /* bits of published topics: bp_topic_known_bits() */
 	uint16_t alias_max[2], mss, suspicious;
 	uint8_t scale[2];
 	uint8_t version, flags, proof, session, has_alias_max, marks;

@@ -181,12 +181,57 @@ static void end(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t before)
 }
 
 /*
+ * Before the waiting bytes of a direction are searched: the aliases of a stale record. The packets
+ * since then may have given an alias to another topic, but clients do not do that: a connection
+ * that has never done so continues with its aliases. The search discards those that it sees given
+ * to a topic.
+ */
+static void apply_stale_aliases(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const struct bp_connection_record *r)
+{
+	const uint8_t *at = r->aliases[dir];
+
+	if (r->session & BP_SESSION_ALIAS_CHANGED)
+		return;
+	for (uint16_t i = 0; i < r->n_aliases[dir]; i++) {
+		const struct bp_record_alias a = bp_record_next_alias(&at);
+
+		bp_alias_restore(in, f, dir, a.alias, a.topic, a.topic_len);
+	}
+}
+
+/*
+ * Whether the broker has sent nothing since a stale record was stored: the client's
+ * acknowledgements say so, with a number that a forger does not know.
+ */
+static bool is_broker_silent(const struct bp_flow *f, const struct bp_connection_record *stale)
+{
+	const struct bp_resync *acked = &f->resync[BP_FROM_BROKER];
+
+	return stale != NULL && f->stream[BP_FROM_BROKER] == BP_STREAM_UNSEEN && acked->valid &&
+	       acked->run_end == stale->next[BP_FROM_BROKER];
+}
+
+/* Only at its position does an acknowledgement of the broker count for the search in the other
+ * direction. */
+static void continue_from_broker(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *stale)
+{
+	bp_fleet_first_byte(f, BP_FROM_BROKER, stale->next[BP_FROM_BROKER]);
+	f->proof |= stale->proof;
+	bp_flow_prove(in, f);
+	/* the wheel of proven connections has passed the time of the last segment */
+	f->seen = in->table.now;
+}
+
+/*
  * There is no state that fits: the waiting bytes are searched. A stale record (NULL: there is none)
  * still has what does not change in a connection.
  */
 static void search(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why,
 	const struct bp_connection_record *stale)
 {
+	const bool silent = is_broker_silent(f, stale);
 	const uint8_t before = f->proof;
 
 	bp_tally(in, why);
@@ -194,10 +239,23 @@ static void search(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t wh
 	if (stale != NULL) {
 		f->version = stale->version;
 		bp_mqtt_keep_client_id(in, f, stale->client_id, stale->client_id_len);
+		f->session |= stale->session & BP_SESSION_ALIAS_CHANGED;
 	}
-	for (unsigned dir = 0; dir < 2; dir++)
-		if (f->stream[dir] == BP_STREAM_BOUNDARY)
-			bp_wait_search(in, f, dir);
+	for (unsigned dir = 0; dir < 2; dir++) {
+		if (f->stream[dir] != BP_STREAM_BOUNDARY)
+			continue;
+		bp_wait_search_begin(in, f, dir);
+		if (stale != NULL)
+			apply_stale_aliases(in, f, dir, stale);
+		bp_wait_search_read(in, f, dir);
+	}
+	if (silent && f->stream[BP_FROM_BROKER] == BP_STREAM_UNSEEN)
+		continue_from_broker(in, f, stale);
+	/* the topics that were published before; the waiting bytes have no segments any more */
+	for (unsigned dir = 0; stale != NULL && dir < 2; dir++) {
+		f->known |= stale->known;
+		bp_resync_by_pushes(in, f, dir);
+	}
 	end(in, f, before);
 }
 
@@ -328,6 +386,7 @@ static void apply_session(
 	f->has_alias_max = r->has_alias_max;
 	f->suspicious = r->suspicious;
 	f->publishes = r->publishes;
+	f->known |= r->known;
 	if (r->marks != 0)
 		bp_flow_mark(f, r->marks);
 	for (unsigned dir = 0; dir < 2; dir++)

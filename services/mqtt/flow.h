@@ -76,12 +76,13 @@ enum bp_stream {
 #define BP_MARK_ASKED 0x80
 
 /* The session, as its CONNECT has it. */
-#define BP_SESSION_AUTH 0x01         /* it has an authentication method: AUTH may follow */
-#define BP_SESSION_EXPIRY 0x04       /* and a session expiry interval */
-#define BP_SESSION_CLEAN 0x08        /* it begins a new session */
-#define BP_SESSION_NO_ID 0x10        /* no memory for its client identifier */
-#define BP_SESSION_ADOPTED 0x20      /* its state is of another gateway of the fleet */
-#define BP_SESSION_ALIASES_LOST 0x02 /* a topic alias may refer to an unknown topic */
+#define BP_SESSION_AUTH 0x01          /* it has an authentication method: AUTH may follow */
+#define BP_SESSION_EXPIRY 0x04        /* and a session expiry interval */
+#define BP_SESSION_CLEAN 0x08         /* it begins a new session */
+#define BP_SESSION_NO_ID 0x10         /* no memory for its client identifier */
+#define BP_SESSION_ADOPTED 0x20       /* its state is of another gateway of the fleet */
+#define BP_SESSION_ALIAS_CHANGED 0x40 /* a topic alias was given to another topic */
+#define BP_SESSION_ALIASES_LOST 0x02  /* a topic alias may refer to an unknown topic */
 
 /* Indexed by the bit of `suspicious`; packet.c. */
 extern const uint16_t bp_mqtt_suspicious_counter[16];
@@ -102,8 +103,9 @@ struct bp_resync {
 	uint8_t more : 1;   /* it has segments before this one */
 	uint8_t behind : 1; /* the last segment ended before the flow's `next` */
 	uint8_t ended : 1;  /* it has a DISCONNECT */
+	uint8_t missed : 2; /* requests without a response, at most 3 */
 	uint8_t pushes;     /* in a row; or BP_PUSHES_CUT */
-	uint16_t asked;     /* when what the peer must answer was seen, ticks >> 10 */
+	uint16_t asked;     /* when what the peer must answer was seen, ticks >> 9 */
 };
 
 /* The state of a WebSocket, which has no search: websocket.c. */
@@ -168,7 +170,8 @@ struct bp_flow {
 	};
 	uint32_t tunnel;       /* struct bp_frame */
 	uint32_t unread_since; /* ticks, with BP_FLOW_UNREAD */
-	uint64_t known; /* topics published while the stream was proven: two bits of 64 each */
+	uint64_t known;        /* topics published while the stream was proven: two bits of 64 each
+				* (bp_topic_known_bits()) */
 	/* line 4: the state of the receivers, and the publications that wait for a proof */
 	uint32_t top[2]; /* end of the seen bytes, or `next` where that is further */
 	uint32_t

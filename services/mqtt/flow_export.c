@@ -178,6 +178,7 @@ static size_t record_of(struct scratch *c, const struct bp_shm *shm, unsigned wo
 	struct bp_connection_record r = {.syn_seq = f->syn_seq,
 		.broker_isn = f->broker_isn,
 		.publishes = f->publishes,
+		.known = f->known,
 		.mss = f->mss != 0 ? f->mss : BP_MSS_UNSEEN,
 		.suspicious = f->suspicious,
 		.version = f->version,

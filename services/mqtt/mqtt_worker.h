@@ -282,9 +282,17 @@ static inline uint64_t bp_topic_bits(uint64_t hash)
 	return UINT64_C(1) << (hash >> 58) | UINT64_C(1) << (hash >> 52 & 63);
 }
 
-static inline bool bp_topic_known(const struct bp_flow *f, uint64_t hash)
+/*
+ * The bits of a topic in bp_flow.known. In a fleet they are the same at each gateway, since they
+ * are a part of the connection's record. Nothing depends on their secrecy: that a topic is known is
+ * one of several conditions (resync.c).
+ */
+static inline uint64_t bp_topic_known_bits(
+	const struct bp_mqtt_worker *in, const uint8_t *topic, uint32_t len, uint64_t hash)
 {
-	return (bp_topic_bits(hash) & ~f->known) == 0;
+	static const uint64_t fleet_key[2] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9};
+
+	return bp_topic_bits(in->fleet == NULL ? hash : bp_topic_hash_by(fleet_key, topic, len));
 }
 
 /* Whether this direction is not inspected: stopped, in resynchronisation, or none of its segments
@@ -356,6 +364,9 @@ void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 void bp_wait_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* A search begins in which what waits is searched first. */
 void bp_wait_search(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
+/* The same in two steps. */
+void bp_wait_search_begin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
+void bp_wait_search_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* Sequence number of the first byte that waits, or the flow's `next` where none does. */
 uint32_t bp_wait_first(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir);
 /* The stream continues at `next` instead of what waits: waiting bytes before it are discarded, and
@@ -707,6 +718,9 @@ uint64_t bp_absence_due(const struct bp_mqtt_worker *in);
 
 /* resync.c: finding a boundary again. */
 void bp_resync_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq);
+/* The search that is under way also counts pushes with topics in bp_flow.known, if there are any.
+ */
+void bp_resync_by_pushes(const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 void bp_resync_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq, uint32_t ack);
 /* Whether `seq` is near the current position of the search. */
@@ -785,6 +799,11 @@ static inline bool bp_fleet_begins_earlier(
 /* alias.c: state of the other gateway. */
 void bp_alias_restore(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias,
 	const uint8_t *topic, uint16_t len);
+void bp_alias_discard_one(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias);
+/* The topic of an alias as text and length in p, as bp_alias_use() does. False: it has none. */
+bool bp_alias_topic(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
+	struct bp_mqtt_publish *p);
 
 /* ---- copies for a record of another process (flow_export.c), which the worker may change
  * meanwhile: the caller then discards them ---- */

@@ -270,16 +270,16 @@ static void evaluate_matching(struct evaluation *j)
  * while it was proven. On the other stream all topics are valid, but new ones do not become known
  * in this state.
  */
-static bool topic_counts(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint64_t hash)
+static bool topic_counts(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint64_t bits)
 {
-	if (bp_topic_known(f, hash))
+	if ((bits & ~f->known) == 0)
 		return true;
 	if (f->pending & BP_FLOW_PUSHED(dir)) {
 		bp_tally(in, BP_C_TOPIC_UNCONFIRMED);
 		return false;
 	}
 	if (!(f->pending & BP_FLOW_PUSHED_EITHER))
-		f->known |= bp_topic_bits(hash);
+		f->known |= bits;
 	return true;
 }
 
@@ -288,11 +288,12 @@ static bool topic_counts(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *topic, uint16_t len, uint64_t hash)
 {
+	const uint64_t bits = bp_topic_known_bits(in, topic, len, hash);
 	struct matched m = {.rules = in->rules};
 	bool sparkplug = false; /* other topics of the node may match */
 
 	bp_tally(in, BP_C_TOPIC_LOOKUP);
-	if (topic_counts(in, f, dir, hash) && in->rules->generation != 0) {
+	if (topic_counts(in, f, dir, bits) && in->rules->generation != 0) {
 		match(in, topic, len, gather, &m);
 		sparkplug = in->rules->n_sparkplug != 0 && bp_sparkplug_is_topic(topic, len);
 	}
@@ -300,7 +301,7 @@ static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 		       : m.n == 0           ? BP_RULE_NONE
 					    : m.rule[0];
 	f->memo_hash = hash;
-	f->memo_gen = bp_topic_known(f, hash) ? in->gen : 0;
+	f->memo_gen = (bits & ~f->known) == 0 ? in->gen : 0;
 }
 
 /* The hash covers the topic's length. */

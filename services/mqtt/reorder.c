@@ -493,17 +493,31 @@ void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	bp_resync_enter(in, f, dir, f->next[dir]);
 }
 
-void bp_wait_search(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+/* Sequence number of the first waiting byte; `all`: the last of the pieces. */
+static uint32_t first_waiting(const struct bp_mqtt_worker *in, bp_reassembly_ref all)
+{
+	const struct waiting *w = waiting_at(in, waiting_at(in, all)->next);
+
+	return w->seq + w->from;
+}
+
+void bp_wait_search_begin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+{
+	const bp_reassembly_ref all = f->waiting[dir];
+
+	f->waiting[dir] = 0;
+	bp_resync_enter(in, f, dir, all == 0 ? f->next[dir] : first_waiting(in, all));
+	f->waiting[dir] = all;
+}
+
+void bp_wait_search_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	bp_reassembly_ref all = f->waiting[dir], ref;
 
-	if (all == 0) {
-		bp_resync_enter(in, f, dir, f->next[dir]);
+	if (all == 0)
 		return;
-	}
 	f->waiting[dir] = 0;
 	ref = waiting_at(in, all)->next;
-	bp_resync_enter(in, f, dir, waiting_at(in, ref)->seq + waiting_at(in, ref)->from);
 	for (bool more = true; more;) {
 		const struct waiting *w = waiting_at(in, ref);
 		bp_reassembly_ref next = w->next;
@@ -518,14 +532,15 @@ void bp_wait_search(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 	}
 }
 
+void bp_wait_search(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+{
+	bp_wait_search_begin(in, f, dir);
+	bp_wait_search_read(in, f, dir);
+}
+
 uint32_t bp_wait_first(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
 {
-	const struct waiting *w;
-
-	if (f->waiting[dir] == 0)
-		return f->next[dir];
-	w = waiting_at(in, waiting_at(in, f->waiting[dir])->next);
-	return w->seq + w->from;
+	return f->waiting[dir] == 0 ? f->next[dir] : first_waiting(in, f->waiting[dir]);
 }
 
 void bp_wait_move(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t next)

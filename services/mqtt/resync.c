@@ -33,8 +33,9 @@
 
 #define V4 1
 #define V5 2
-/* 2^30 ns each: how long an answer is waited for before another question is tried. */
-#define ANSWER_WAIT 8
+/* 2^29 ns each: how long an answer is waited for before another question is tried: 1 s, and twice
+ * as long each time, up to 8 s. The response may have been lost, or have taken another path. */
+#define ANSWER_WAIT 2u
 #define NEAR 65535u /* a window without scaling */
 
 bool bp_resync_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq)
@@ -49,6 +50,25 @@ static uint32_t *back_to(struct bp_flow *f, unsigned dir)
 	return &f->skip[dir];
 }
 
+void bp_resync_by_pushes(const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+{
+	if (f->stream[dir] == BP_STREAM_RESYNC && in->resync_pushes != 0 && in->evaluates[dir] &&
+		f->known != 0)
+		f->pending |= BP_FLOW_PUSHES(dir);
+}
+
+/*
+ * The lost bytes may have given an alias to another topic. In a fleet, such bytes mostly passed
+ * another gateway, and clients rarely change an alias: a connection that has never done so keeps
+ * its aliases.
+ */
+static void lose_aliases(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+{
+	if (in->fleet == NULL || (f->session & BP_SESSION_ALIAS_CHANGED))
+		bp_alias_discard(in, f, dir);
+	f->session |= BP_SESSION_ALIASES_LOST;
+}
+
 void bp_resync_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	if (f->proof & BP_FLOW_WEBSOCKET) {
@@ -61,17 +81,16 @@ void bp_resync_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	bp_cut_drop(in, f, dir);
 	bp_hold_release(in, f, dir);
 	bp_wait_release(in, f, dir);
-	bp_alias_discard(in, f, dir);
+	lose_aliases(in, f, dir);
 	bp_qos2_discard(in, f, dir);
 	if (dir == BP_FROM_BROKER)
 		bp_ack_release(in, f); /* the acknowledgement may be in the lost bytes */
 	bp_flow_unmark(f, BP_MARK_URGENT(dir) | BP_MARK_CLAIM(dir));
 	f->flags |= BP_FLOW_MIDWAY;
 	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);
-	if (in->resync_pushes != 0 && in->evaluates[dir] && f->known != 0)
-		f->pending |= BP_FLOW_PUSHES(dir);
 	*back_to(f, dir) = f->stream[dir] == BP_STREAM_UNSEEN ? seq : f->next[dir];
 	f->stream[dir] = BP_STREAM_RESYNC;
+	bp_resync_by_pushes(in, f, dir);
 	f->next[dir] = seq;
 	memset(&f->resync[dir], 0, sizeof(f->resync[dir]));
 	/* without a version the other direction cannot be read either; nor can data that waits for
@@ -212,10 +231,13 @@ static bool answers(const struct bp_flow *f, unsigned dir, uint8_t type, uint16_
 static void ask(const struct bp_mqtt_worker *in, struct bp_resync *s, uint8_t want, uint16_t id,
 	uint32_t end)
 {
-	uint16_t now = (uint16_t)(in->now_ticks >> 10);
+	uint16_t now = (uint16_t)(in->now_ticks >> 9);
 
-	if (s->expect_type != 0 && (uint16_t)(now - s->asked) <= ANSWER_WAIT)
-		return;
+	if (s->expect_type != 0) {
+		if ((uint16_t)(now - s->asked) <= ANSWER_WAIT << s->missed)
+			return;
+		s->missed += s->missed < 3;
+	}
 	s->asked = now;
 	s->expect_type = want;
 	s->expect_id = id;
@@ -267,15 +289,33 @@ static void record_topic(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 {
 	struct bp_resync *s = &f->resync[dir];
 	struct bp_mqtt_publish p;
+	uint64_t bits;
 
 	if (bp_mqtt_publish_head(NULL, f->version, fixed->flags, body, have, fixed->remaining,
 		    &p) != BP_MQTT_OK ||
-		p.topic_len == 0)
-		return; /* cut, or an alias, whose mapping is unknown after a gap */
-	if (bp_topic_known(f, bp_topic_hash(in, p.topic, p.topic_len)))
+		(p.topic_len == 0 && !bp_alias_topic(in, f, dir, &p)))
+		return; /* cut, or an alias, whose mapping is mostly unknown after a gap */
+	bits = bp_topic_known_bits(
+		in, p.topic, p.topic_len, bp_topic_hash(in, p.topic, p.topic_len));
+	if ((bits & ~f->known) == 0)
 		s->topic = 1;
 	else
 		s->pushes = BP_PUSHES_CUT;
+}
+
+/*
+ * Nothing is evaluated from a hypothesis, but an alias that it gives to a topic has no longer the
+ * topic of before the search.
+ */
+static void forget_alias(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t have)
+{
+	struct bp_mqtt_publish p;
+
+	if (bp_mqtt_publish_head(NULL, BP_MQTT_V5, fixed->flags, body, have, fixed->remaining,
+		    &p) == BP_MQTT_OK &&
+		p.alias != 0 && p.topic_len != 0)
+		bp_alias_discard_one(in, f, dir, p.alias);
 }
 
 /*
@@ -374,6 +414,9 @@ static bool resync_continue(struct bp_mqtt_worker *in, struct bp_flow *f, unsign
 			return false;
 		if (have == total && answers(f, !dir, fixed.type, id, ack))
 			*answered = true;
+		if (fixed.type == BP_MQTT_PUBLISH && f->n_aliases[dir] != 0)
+			forget_alias(
+				in, f, dir, &fixed, p + fixed.header_len, have - fixed.header_len);
 		if (fixed.type == BP_MQTT_PUBLISH && (f->pending & BP_FLOW_PUSHES(dir)))
 			record_topic(
 				in, f, dir, &fixed, p + fixed.header_len, have - fixed.header_len);

@@ -54,12 +54,15 @@ static inline void stored_claim(
 	stored.claims++;
 }
 
+static uint32_t resync_packets; /* of gateways that are opened from now on */
+
 static inline void open_gateway(struct rig *r, uint64_t gateway)
 {
 	rig_defaults(r);
 	r->gateway = gateway;
 	r->config.fleet.state.enabled = true;
 	r->mqtt.directions = BP_DIRECTIONS_BOTH;
+	r->mqtt.resync_packets = resync_packets;
 	rig_open(r);
 	rig_rules(r, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);
 }

@@ -175,7 +175,162 @@ static void stale(void **state)
 	/* the version is known: a packet that both versions permit is a proof */
 	rig_send(&two, &c, CLIENT, "\xc0\0", 2);
 	rig_send(&two, &c, BROKER, "\xd0\0", 2);
-	publish_alias(&two, &c, "t/x", 3, "91");
+	publish_alias(&two, &c, "", 3, "91");
+	publish_alias(&two, &c, "t/y", 4, "92");
+	assert_string_equal(rig_told_values(&two), "91 92");
+	close_fleet();
+}
+
+/* A client that has given an alias to another topic before may have done so again. */
+static void stale_aliases_that_change(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	publish_alias(&one, &c, "t/y", 3, "1");
+	rest_and_scan();
+	publish_alias(&one, &c, "t/z", 3, "2"); /* not in the record */
+	publish_alias(&two, &c, "", 3, "90");
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_FLEET_STALE), 1);
+	rig_send(&two, &c, CLIENT, "\xc0\0", 2);
+	rig_send(&two, &c, BROKER, "\xd0\0", 2);
+	publish_alias(&two, &c, "", 3, "91");
+	assert_string_equal(rig_told_values(&two), "");
+	assert_int_equal(rig_count(&two, BP_C_ALIAS_UNMAPPED), 1);
+	close_fleet();
+}
+
+/* The client gives the alias to another topic in the bytes that are searched, and not evaluated. */
+static void stale_aliases_end_in_the_search(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	publish_alias(&one, &c, "", 3, "2"); /* not in the record */
+	rig_send(&two, &c, CLIENT, "\xc0\0", 2);
+	rig_send(&two, &c, BROKER, "\xd0\0", 2);
+	publish_alias(&two, &c, "t/y", 3, "90");
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_FLEET_STALE), 1);
+	publish_alias(&two, &c, "", 3, "91");
+	assert_string_equal(rig_told_values(&two), "");
+	assert_int_equal(rig_count(&two, BP_C_ALIAS_UNMAPPED), 1);
+	publish_alias(&two, &c, "t/y", 3, "92");
+	assert_string_equal(rig_told_values(&two), "92");
+	close_fleet();
+}
+
+/* The client sends nothing that is answered: its pushes prove a boundary, because the record has
+ * the topics that it has published. */
+static void stale_without_answers(void **state)
+{
+	(void)state;
+	resync_packets = 4;
+	for (unsigned alias = 0; alias < 2; alias++) {
+		struct peer c;
+
+		open_fleet();
+		connect_alias(&c, 1);
+		publish_alias(
+			&one, &c, alias ? "" : "t/x", alias ? 3 : 0, "2"); /* not in the record */
+		for (unsigned i = 0; i < 8; i++) {
+			publish_alias(&two, &c, alias ? "" : "t/x", alias ? 3 : 0, "70");
+			rig_ack(&two, &c, BROKER);
+			if (i == 0)
+				offer();
+		}
+		assert_int_equal(rig_count(&two, BP_C_FLEET_STALE), 1);
+		publish_alias(&two, &c, alias ? "" : "t/x", alias ? 3 : 0, "91");
+		/* a topic that is not known has no such proof */
+		publish_alias(&two, &c, "t/other", 0, "92");
+		assert_string_equal(rig_told_values(&two), "91");
+		assert_int_equal(rig_count(&two, BP_C_TOPIC_UNCONFIRMED), 1);
+		close_fleet();
+	}
+	resync_packets = 0;
+}
+
+static void publish_qos1(struct rig *r, struct peer *c, uint16_t id, const char *value)
+{
+	rig_publish(r, c, CLIENT,
+		&(struct mq_publish){
+			.version = 4, .qos = 1, .id = id, .topic = "t/x", .payload = value});
+}
+
+static void puback(struct rig *r, struct peer *c, uint16_t id)
+{
+	rig_send(r, c, BROKER, (uint8_t[]){0x40, 2, id >> 8, id & 0xff}, 4);
+}
+
+/* The last publication before the failure is not in the record. Its answer passes the old gateway,
+ * or the new one, before the answer of the fleet or after it. */
+static void stale_with_answers(void **state)
+{
+	(void)state;
+	for (unsigned variant = 0; variant < 8; variant++) {
+		struct peer c;
+
+		resync_packets = variant & 4 ? 4 : 0;
+		open_fleet();
+		peer_init(&c, false, 1, 0xffffff00u, 0xfffffff0u);
+		rig_connect(&one, &c, 4, "sensor");
+		publish_qos1(&one, &c, 1, "1");
+		puback(&one, &c, 1);
+		rig_ack(&one, &c, CLIENT);
+		rest_and_scan();
+		publish_qos1(&one, &c, 2, "2"); /* not in the record */
+		if ((variant & 3) == 0)
+			puback(&one, &c, 2);
+		else if ((variant & 3) == 1)
+			puback(&two, &c, 2);
+		publish_qos1(&two, &c, 3, "3");
+		if ((variant & 3) == 2)
+			puback(&two, &c, 2);
+		offer();
+		if ((variant & 3) == 3)
+			puback(&two, &c, 2);
+		puback(&two, &c, 3);
+		rig_ack(&two, &c, CLIENT);
+		for (uint16_t id = 4; id < 8; id++) {
+			publish_qos1(&two, &c, id, "70");
+			puback(&two, &c, id);
+		}
+		publish_qos1(&two, &c, 9, "91");
+		assert_string_equal(rig_told_values(&two), "91");
+		close_fleet();
+	}
+	resync_packets = 0;
+}
+
+/* The response to the first publication takes another path. */
+static void response_is_not_seen(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	peer_init(&c, false, 1, 0xffffff00u, 0xfffffff0u);
+	rig_connect(&one, &c, 4, "sensor");
+	publish_qos1(&one, &c, 1, "1");
+	puback(&one, &c, 1);
+	rig_ack(&one, &c, CLIENT);
+	rest_and_scan();
+	publish_qos1(&one, &c, 2, "2"); /* not in the record */
+	puback(&one, &c, 2);
+	publish_qos1(&two, &c, 3, "3");
+	puback(&one, &c, 3);
+	offer();
+	for (uint16_t id = 4; id < 20; id++) {
+		rig_advance(&two, 150000000);
+		publish_qos1(&two, &c, id, "70");
+		puback(&two, &c, id);
+	}
+	publish_qos1(&two, &c, 20, "91");
 	assert_string_equal(rig_told_values(&two), "91");
 	close_fleet();
 }
@@ -771,6 +926,11 @@ int main(void)
 		cmocka_unit_test(gap_is_retransmitted),
 		cmocka_unit_test(repeated_bytes_are_not_read_twice),
 		cmocka_unit_test(stale),
+		cmocka_unit_test(stale_aliases_that_change),
+		cmocka_unit_test(stale_aliases_end_in_the_search),
+		cmocka_unit_test(stale_without_answers),
+		cmocka_unit_test(stale_with_answers),
+		cmocka_unit_test(response_is_not_seen),
 		cmocka_unit_test(gap_is_acknowledged),
 		cmocka_unit_test(not_found),
 		cmocka_unit_test(late),

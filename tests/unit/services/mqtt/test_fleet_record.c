@@ -31,6 +31,7 @@ static struct bp_connection_record example(void)
 		.syn_seq = 1,
 		.broker_isn = 2,
 		.publishes = 3,
+		.known = 0x8000000000000001,
 		.alias_max = {9, 10},
 		.mss = 1460,
 		.suspicious = 0x8001,
@@ -75,6 +76,7 @@ static void all_fields(void **state)
 	assert_int_equal(r.syn_seq, out.syn_seq);
 	assert_int_equal(r.broker_isn, out.broker_isn);
 	assert_int_equal(r.publishes, out.publishes);
+	assert_int_equal(r.known, out.known);
 	assert_int_equal(r.mss, out.mss);
 	assert_int_equal(r.suspicious, out.suspicious);
 	assert_int_equal(r.version, out.version);
