@@ -17,7 +17,7 @@
  */
 
 /* Increment it if a field of a flow, or the data in the arena, changes its position or meaning. */
-#define LAYOUT 9u
+#define LAYOUT 10u
 /* The longest packet: five bytes of fixed header (MQTT 5.0, 2.1.4). */
 #define PACKET_MAX (268435455u + 5)
 
@@ -121,11 +121,13 @@ static bool state_sound(const struct bp_flow *f)
 		if (f->stream[dir] == BP_STREAM_SKIP &&
 			(f->skip[dir] == 0 || f->skip[dir] > PACKET_MAX))
 			return false;
-		if (!(f->proof & BP_FLOW_WEBSOCKET) &&
+		if (!(f->proof & BP_FLOW_WEBSOCKET) && !bp_flow_is_tls(f) &&
 			(f->resync[dir].skip > PACKET_MAX || f->resync[dir].versions > 3))
 			return false;
 	}
-	return !(f->proof & BP_FLOW_WEBSOCKET) || bp_websocket_is_sound(f);
+	if (f->proof & BP_FLOW_WEBSOCKET)
+		return bp_websocket_is_sound(f);
+	return !bp_flow_is_tls(f) || bp_tls_is_sound(f);
 }
 
 /* Two entries of one connection: a process was killed while it moved the flow. */
@@ -156,10 +158,11 @@ static bool adopt_reassembly(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 {
 	const bp_reassembly_ref ref = f->reassembly[dir];
 
-	const bool in_head = (f->proof & BP_FLOW_WEBSOCKET) && !f->websocket.upgraded[dir] &&
-			     f->reassembly_len[dir] != 0;
+	const bool in_upgrade = (f->proof & BP_FLOW_WEBSOCKET) && !f->websocket.upgraded[dir];
+	const bool in_head = f->stream[dir] == BP_STREAM_BOUNDARY && f->reassembly_len[dir] != 0 &&
+			     (in_upgrade || bp_flow_is_tls(f));
 
-	if (in_head ? bp_websocket_adopt(in, f, dir)
+	if (in_head ? (in_upgrade ? bp_websocket_adopt : bp_tls_adopt_hello)(in, f, dir)
 		    : f->stream[dir] == BP_STREAM_REASSEMBLE && bp_cut_adopt(in, f, dir))
 		return true;
 	if (f->stream[dir] != BP_STREAM_REASSEMBLE && ref == 0 && f->reassembly_len[dir] == 0 &&
@@ -231,6 +234,8 @@ static void adopt_memory(struct bp_mqtt_worker *in, struct bp_flow *f)
 	sanitize(f);
 	adopt_client_id(in, f);
 	bp_will_adopt(in, f);
+	if (bp_flow_is_tls(f))
+		bp_tls_adopt(in, f);
 	/* links between blocks may be half changed */
 	if (f->unacked != 0)
 		bp_tally(in, BP_C_ACK_NOT_ADOPTED);

@@ -31,9 +31,28 @@ static bool within_limit(struct bp_mqtt_worker *in, bool proven)
 	return true;
 }
 
+/* What fits of the names of a TLS connection, some of each. */
+static void put_names(struct bp_event *e, const struct bp_tls_info *names)
+{
+	static const uint8_t most[] = {
+		[BP_TLS_SERVER_NAME] = 80, [BP_TLS_ALPN] = 20, [BP_TLS_SUBJECT] = 64};
+	uint8_t rest[20 + 64], len[BP_TLS_SUBJECT + 1];
+
+	_Static_assert(80 + sizeof(rest) <= BP_EVENT_TEXT, "the names fit");
+	for (unsigned i = 0; i <= BP_TLS_SUBJECT; i++)
+		len[i] = names->text[i].len < most[i] ? names->text[i].len : most[i];
+	memcpy(rest, names->text[BP_TLS_ALPN].bytes, len[BP_TLS_ALPN]);
+	memcpy(rest + len[BP_TLS_ALPN], names->text[BP_TLS_SUBJECT].bytes, len[BP_TLS_SUBJECT]);
+	bp_event_text(e, 0, names->text[BP_TLS_SERVER_NAME].bytes, len[BP_TLS_SERVER_NAME]);
+	bp_event_text(e, 1, rest, (size_t)len[BP_TLS_ALPN] + len[BP_TLS_SUBJECT]);
+	e->flags |= BP_EVENT_F_TLS;
+	e->number[1] = len[BP_TLS_ALPN];
+}
+
 static void write_event(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	enum bp_event_connection action, unsigned reason)
 {
+	struct bp_tls_info names;
 	struct bp_event e;
 
 	if (in->events.size == 0 || !within_limit(in, f->proof & BP_FLOW_PROVEN))
@@ -54,7 +73,9 @@ static void write_event(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	e.vlan_inner = f->k1 >> 44 & 0xfff;
 	e.flow = bp_flow_event_id(f);
 	e.number[0] = f->publishes;
-	if (f->client_id_len != 0)
+	if (bp_tls_names(in, f, &names))
+		put_names(&e, &names);
+	else if (f->client_id_len != 0)
 		bp_event_text(
 			&e, 0, bp_reassembly_data(in->reassembly, f->client_id), f->client_id_len);
 	bp_event_write(&in->events, &e);

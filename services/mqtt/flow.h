@@ -11,6 +11,8 @@
 #endif
 
 #include "biplane/counters.h"
+#include "biplane/counters/mqtt.h"
+#include "proto/tls/tls.h"
 #include "proto/websocket/websocket.h"
 #include "services/mqtt/reassembly_pool.h"
 #include "shm/events/event.h"
@@ -115,6 +117,20 @@ struct bp_websocket {
 	uint8_t upgraded[2]; /* the head of this direction was read: 1 */
 };
 
+/* A connection that begins with TLS: tls.c. */
+enum bp_tls_state {
+	BP_TLS_NONE,   /* it does not, or nothing was read yet */
+	BP_TLS_FIRST,  /* its first byte was read */
+	BP_TLS_CLIENT, /* within the ClientHello */
+	BP_TLS_SERVER, /* behind it */
+};
+struct bp_tls_flow {
+	bp_reassembly_ref info; /* 0: none */
+	uint32_t need; /* bytes of the direction that is read, before which it is not read again */
+	uint8_t state; /* enum bp_tls_state */
+};
+#define BP_TLS_KEPT_MAX 1024u /* bytes at `info`, at most */
+
 struct bp_flow {
 	/* line 0: hot */
 	uint64_t k0, k1;  /* key; for IPv6 k0 is a hash of the addresses, which are stored below */
@@ -167,6 +183,7 @@ struct bp_flow {
 	union {
 		struct bp_resync resync[2];
 		struct bp_websocket websocket; /* BP_FLOW_WEBSOCKET */
+		struct bp_tls_flow tls;        /* bp_flow_is_tls() */
 	};
 	uint32_t tunnel;       /* struct bp_frame */
 	uint32_t unread_since; /* ticks, with BP_FLOW_UNREAD */
@@ -203,6 +220,21 @@ _Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one li
 
 #define BP_SCALE_UNSEEN UINT8_MAX
 #define BP_SCALE_MAX 14 /* RFC 7323 2.3 */
+/* Nothing of MQTT was read yet: it may begin with TLS. */
+static inline bool bp_flow_is_opening(const struct bp_flow *f)
+{
+	return !(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) && !(f->proof & BP_FLOW_WEBSOCKET);
+}
+
+static inline bool bp_flow_is_tls(const struct bp_flow *f)
+{
+	if (f->proof & BP_FLOW_WEBSOCKET)
+		return false;
+	if (f->stream[BP_TO_BROKER] == BP_STREAM_NOT_INSPECTED)
+		return f->not_inspected[0] == BP_C_NOT_INSPECTED_TLS - BP_C_NOT_INSPECTED_NOT_MQTT;
+	return bp_flow_is_opening(f) && f->tls.state != BP_TLS_NONE;
+}
+
 /* A packet that is reassembled because a rule needs it: complete, or, where no memory is free, its
  * beginning; `skip` is then the number of remaining bytes. */
 enum { BP_REASSEMBLY_UNDECIDED, BP_REASSEMBLY_WHOLE, BP_REASSEMBLY_BEGINNING };

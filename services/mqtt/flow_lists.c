@@ -291,6 +291,18 @@ bool bp_flow_evict_holder(struct bp_flow_table *t, const struct bp_flow *keep)
 	return true;
 }
 
+/*
+ * A flow that was picked up mid-stream may be a legitimate one that rarely sends: its position is
+ * kept, but no memory that others need. One that is not inspected, such as TLS, is kept with its
+ * reason and its names, so that it is not taken for one that was picked up mid-stream.
+ */
+static bool may_rest(const struct bp_flow *f, enum bp_unproven class)
+{
+	if (f->stream[BP_TO_BROKER] == BP_STREAM_NOT_INSPECTED)
+		return f->carried <= BP_TLS_KEPT_MAX;
+	return class != BP_UNPROVEN_OPENING && class != BP_UNPROVEN_ANSWERED && f->carried == 0;
+}
+
 /* The action for the head of a list. */
 enum fate { KEEP, MOVES, EXPIRES };
 
@@ -303,18 +315,14 @@ static enum fate fate_of(const struct bp_flow_table *t, const struct bp_flow *f,
 	if (class == BP_UNPROVEN_RESTING) {
 		if (idle >= t->idle_ticks)
 			return EXPIRES;
-		if (idle >= t->opening_ticks && f->carried == 0)
+		if (idle >= t->opening_ticks && may_rest(f, class))
 			return out_of_order(t, f) ? MOVES : KEEP;
 		*next = BP_UNPROVEN_MIDSTREAM;
 		return MOVES;
 	}
 	if (idle < t->opening_ticks)
 		return out_of_order(t, f) ? MOVES : KEEP;
-	/*
-	 * A flow that was picked up mid-stream may be a legitimate one that rarely sends: its
-	 * position is kept, but no memory that others need.
-	 */
-	if (class != BP_UNPROVEN_MIDSTREAM || f->carried != 0)
+	if (!may_rest(f, class))
 		return EXPIRES;
 	*next = BP_UNPROVEN_RESTING;
 	return MOVES;

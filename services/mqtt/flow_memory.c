@@ -139,6 +139,7 @@ void bp_flow_release_all(void *worker, struct bp_flow *f)
 		bp_alias_discard(in, f, dir);
 	}
 	bp_ack_release(in, f);
+	bp_tls_release(in, f);
 	bp_will_forget(in, f);
 	bp_flow_release(in, f, f->client_id);
 	f->client_id = 0;

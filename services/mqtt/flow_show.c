@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "biplane/counters/mqtt.h"
-#include "services/mqtt/flow.h"
+#include "services/mqtt/mqtt_worker.h"
 #include "shm/layout.h"
 
 #define NOT_INSPECTED_LAST (BP_C_NOT_INSPECTED_LAST - BP_C_NOT_INSPECTED_NOT_MQTT)
@@ -40,6 +40,8 @@ static const char *connection_name(const struct bp_flow *f)
 
 static const char *transport_name(const struct bp_flow *f)
 {
+	if (bp_flow_is_tls(f))
+		return "tls";
 	return (f->proof & BP_FLOW_WEBSOCKET) && f->websocket.upgraded[BP_FROM_BROKER] ? "websocket"
 										       : "tcp";
 }
@@ -116,6 +118,7 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	v->topic_hash = f->memo_hash;
 	v->topic_generation = f->memo_gen;
 	v->topic_rule = f->memo_rule == BP_MEMO_MULTIPLE ? BP_FLOW_RULES : f->memo_rule;
+	v->tls_ref = bp_flow_is_tls(f) ? f->tls.info : 0;
 	v->client_id_ref = f->client_id;
 	v->client_id_len = f->client_id_len;
 	view_unread(f, mono_ns, v);
@@ -202,6 +205,20 @@ size_t bp_flow_client_id(const struct bp_flow_view *v, const void *reassembly, u
 			part - BP_JOURNAL_BYTES, v->client_id_ref, out, size - 1);
 	out[n] = '\0';
 	return (size_t)n;
+}
+
+bool bp_flow_tls(const struct bp_flow_view *v, const void *reassembly, uint64_t len,
+	unsigned workers, struct bp_tls_info *info)
+{
+	const uint64_t part = len / workers;
+	struct bp_arena arena;
+
+	memset(info, 0, sizeof(*info));
+	if (v->worker >= workers || part <= BP_JOURNAL_BYTES)
+		return false;
+	arena = (struct bp_arena){(const uint8_t *)reassembly + part * v->worker + BP_JOURNAL_BYTES,
+		part - BP_JOURNAL_BYTES};
+	return bp_tls_peek(&arena, v->tls_ref, info);
 }
 
 const struct bp_flow *bp_flows_of(

@@ -14,7 +14,7 @@ struct bp_flow_view {
 	uint16_t client_port, broker_port;    /* host byte order */
 	uint16_t vlan_outer, vlan_inner;      /* 0: none */
 	uint8_t version;                      /* 3, 4, 5; 0: unknown */
-	const char *transport;                /* "tcp", "websocket" */
+	const char *transport;                /* "tcp", "websocket", "tls" */
 	const char *connection;               /* "opening", "open", "closing", "closed" */
 	const char *to_broker; /* "inspecting", "partial_packet", "resync", "not_inspected",
 				  "ended", "no_data" */
@@ -37,6 +37,7 @@ struct bp_flow_view {
 	uint64_t topic_hash;       /* of the last topic; valid if topic_generation is not 0 */
 	uint32_t topic_generation; /* of the rules, as bp_flow_generation() */
 	uint32_t topic_rule;       /* that it matches; BP_FLOW_RULES: several; UINT32_MAX: none */
+	uint32_t tls_ref;          /* for bp_flow_tls(); 0: none */
 	uint32_t client_id_ref;    /* for bp_flow_client_id() */
 	uint16_t client_id_len;    /* bytes; 0: unknown */
 };
@@ -56,6 +57,11 @@ static inline uint32_t bp_flow_generation(uint64_t rules_generation)
 size_t bp_flow_client_id(const struct bp_flow_view *v, const void *reassembly, uint64_t len,
 	unsigned workers, char *out, size_t size);
 
+/* The names that the ends of a TLS connection said, likewise. False: none are known. */
+struct bp_tls_info;
+bool bp_flow_tls(const struct bp_flow_view *v, const void *reassembly, uint64_t len,
+	unsigned workers, struct bp_tls_info *info);
+
 /*
  * Visits the connections of every worker's table in a mapping of the segment, also while the data
  * plane writes: an entry that changes under the reader is skipped. `flows` and `len` as in struct
@@ -74,7 +80,7 @@ void bp_flow_usage(const void *flows, uint64_t len, unsigned workers, struct bp_
 /* Reasons why a connection is not inspected now, as unread_reason has them: these, then those of
  * the counters not_inspected_*. */
 enum { BP_UNREAD_MIDSTREAM, BP_UNREAD_RESYNC, BP_UNREAD_OUT_OF_WINDOW, BP_UNREAD_COUNTERS };
-#define BP_FLOW_UNREAD_REASONS 24u
+#define BP_FLOW_UNREAD_REASONS 25u
 const char *bp_flow_unread_reason(unsigned reason);
 
 /*

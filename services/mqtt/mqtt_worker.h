@@ -551,12 +551,31 @@ bool bp_websocket_is_sound(const struct bp_flow *f);
 /* Adopts a head of an earlier process that is not complete; false: nothing is claimed. */
 bool bp_websocket_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
+/* tls.c: bp_mqtt_read() for a flow of which nothing of MQTT was read yet. */
+uint32_t bp_opening_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t seq);
+/* The names that the ends said; false: none are kept. */
+bool bp_tls_names(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, struct bp_tls_info *info);
+/* No more of it is read: inspection stops. */
+void bp_tls_stop(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
+/* The connection ends: no more of it is read, if it is one with TLS. */
+void bp_tls_end(struct bp_mqtt_worker *in, struct bp_flow *f);
+void bp_tls_release(struct bp_mqtt_worker *in, struct bp_flow *f);
+bool bp_tls_is_sound(const struct bp_flow *f);
+/* Adopts the names of an earlier process, if they are consistent. */
+void bp_tls_adopt(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* Adopts a hello that is not complete; false: nothing is claimed. */
+bool bp_tls_adopt_hello(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
+
 /* Bytes in sequence, of any flow. As bp_mqtt_read(). */
 static inline uint32_t bp_stream_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq)
 {
-	return f->proof & BP_FLOW_WEBSOCKET ? bp_websocket_read(in, f, dir, p, n, seq)
-					    : bp_mqtt_read(in, f, dir, p, n, seq);
+	if (f->proof & BP_FLOW_WEBSOCKET)
+		return bp_websocket_read(in, f, dir, p, n, seq);
+	return bp_flow_is_opening(f) ? bp_opening_read(in, f, dir, p, n, seq)
+				     : bp_mqtt_read(in, f, dir, p, n, seq);
 }
 
 /* cut_packet.c: a packet of which [p, p + n) is all that the segment has. */
@@ -813,6 +832,8 @@ struct bp_arena {
 	const void *memory;
 	uint64_t bytes;
 };
+/* ref: that of a flow with TLS. */
+bool bp_tls_peek(const struct bp_arena *a, bp_reassembly_ref ref, struct bp_tls_info *info);
 #define BP_ALIASES_PEEKED 1024u /* further ones are left out */
 struct bp_alias_peeked {
 	bool all; /* none is left out */

@@ -75,6 +75,10 @@ void bp_resync_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 		bp_websocket_lose(in, f, dir, seq);
 		return;
 	}
+	if (bp_flow_is_tls(f)) {
+		bp_tls_stop(in, f, dir);
+		return;
+	}
 	bp_tally(in, BP_C_RESYNC_STARTED);
 	if (f->stream[dir] == BP_STREAM_REASSEMBLE && bp_cut_type(in, f, dir) == BP_MQTT_PUBLISH)
 		bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);

@@ -13,6 +13,7 @@
 
 static void close_flow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why)
 {
+	bp_tls_end(in, f);
 	bp_tally(in, why);
 	bp_event_end(in, f, why == BP_C_CONN_RST ? BP_EVENT_END_RESET : BP_EVENT_END_CLOSED);
 	bp_will_end(in, f);
@@ -51,6 +52,7 @@ static void fin_in_sequence(struct bp_mqtt_worker *in, struct bp_flow *f, unsign
 	if (is_after_fin(f, dir))
 		bp_hold_release(in, f, dir);
 	bp_will_end(in, f);
+	bp_tls_end(in, f);
 	if (dir == BP_FROM_BROKER)
 		broker_closed(in, f);
 	if ((f->flags & BP_FLOW_FIN(0)) && (f->flags & BP_FLOW_FIN(1)) &&

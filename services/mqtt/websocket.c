@@ -205,7 +205,7 @@ uint32_t bp_websocket_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 
 	if (begins_plain(f, dir, p)) {
 		is_plain(f);
-		return bp_mqtt_read(in, f, dir, p, n, seq);
+		return bp_opening_read(in, f, dir, p, n, seq);
 	}
 	while (n != 0 && bp_stream_may_read(f, dir)) {
 		uint32_t taken;

@@ -89,6 +89,7 @@ enum bp_event_plane_name { BP_EVENT_DATAPLANE, BP_EVENT_CONTROLPLANE, BP_EVENT_P
 #define BP_EVENT_F_CRASHED 0x02 /* BP_EVENT_PLANE_STARTED */
 #define BP_EVENT_F_HUNG 0x04    /* BP_EVENT_PLANE_RESTARTED: heartbeats were missing */
 #define BP_EVENT_F_UDP 0x08     /* the 5-tuple is UDP, else TCP */
+#define BP_EVENT_F_TLS 0x10     /* connection: its texts are names of TLS */
 
 #define BP_EVENT_TEXT 164u
 #define BP_EVENT_TEXTS 2u
@@ -116,6 +117,8 @@ struct bp_event {
 /*
  * number[] and text[] by type:
  *   connection  publications                          client identifier
+ *   with TLS    -; bytes of the offered protocols     server name; offered protocols, then the
+ *                                                     common name of the certificate
  *   session     reports                               system id (EUI-64, hexadecimal);
  *                                                     specialization
  *   fault       began, Unix ns; enum bp_fault_kind    object

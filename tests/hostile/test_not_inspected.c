@@ -9,6 +9,7 @@
 
 #include "services/mqtt/flow_show.h"
 #include "rig.h"
+#include "tests/unit/proto/tls/hellos.h"
 
 #define SECOND 1000000000ull
 
@@ -89,9 +90,10 @@ static void tls_is_reported(void **state)
 	peer_init(&c, true, 2, 1, 2);
 	rig_handshake(&rig, &c);
 	assert_int_equal(shown().unread, 0);
-	rig_send(&rig, &c, CLIENT, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
+	rig_send(&rig, &c, CLIENT, tls_client13, sizeof(tls_client13));
+	rig_send(&rig, &c, BROKER, tls_server13, sizeof(tls_server13));
 	assert_int_equal(shown().unread, 1);
-	assert_string_equal(shown().reasons, "not_inspected_not_mqtt ");
+	assert_string_equal(shown().reasons, "not_inspected_tls ");
 	for (unsigned i = 0; i < 90; i++) {
 		rig_advance(&rig, SECOND);
 		rig_send(&rig, &c, CLIENT, "\x17\x03\x03\x00\x01x", 6);

@@ -163,6 +163,21 @@ static const char *unread_reason(unsigned reason)
 	return counter <= BP_C_NOT_INSPECTED_LAST ? bp_counter_info[counter].name : NULL;
 }
 
+/* The names of a TLS connection: any bytes. */
+static void set_tls(json_t *o, const struct bp_event *e)
+{
+	const size_t all = e->text_len[1], alpn = e->number[1] < all ? (size_t)e->number[1] : all;
+	const size_t at = e->text_len[0];
+	json_t *tls = json_object();
+
+	set_text(tls, "server_name", e, 0);
+	if (at + all <= BP_EVENT_TEXT && alpn != 0)
+		set(tls, "alpn", bp_text_json(e->text + at, alpn));
+	if (at + all <= BP_EVENT_TEXT && all != alpn)
+		set(tls, "certificate", bp_text_json(e->text + at + alpn, all - alpn));
+	set(o, "tls", tls);
+}
+
 static json_t *connection(const struct bp_event_json *x, const struct bp_event *e, json_t *event)
 {
 	static const char *const state[] = {
@@ -196,7 +211,10 @@ static json_t *connection(const struct bp_event_json *x, const struct bp_event *
 	o = json_pack("{ss}", "state", name);
 	if (reason != NULL)
 		set(o, "reason", json_string(reason));
-	set_text(o, "client_id", e, 0);
+	if (e->flags & BP_EVENT_F_TLS)
+		set_tls(o, e);
+	else
+		set_text(o, "client_id", e, 0);
 	if (NAME(version, e->version) != NULL)
 		set(o, "mqtt_version", json_string(version[e->version]));
 	if (e->action == BP_EVENT_CONNECTION_END)

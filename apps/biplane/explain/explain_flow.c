@@ -10,6 +10,7 @@
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/text.h"
 #include "biplane/counters/mqtt.h"
+#include "proto/tls/tls.h"
 
 #define PORT_TEXT 8 /* "[]:65535", and more */
 
@@ -112,6 +113,27 @@ static void check_inspected(const struct bp_flow_view *v, json_t *checks)
 		bp_explain_add(checks, "evaluated", BP_EXPLAIN_NO,
 			"PUBLISH are not evaluated for %" PRIu64 " ms: %s", v->unread_ms,
 			v->unread_reason);
+}
+
+/* The names that the ends of a TLS connection said; any bytes. */
+static void check_tls(const struct bp_explain *e, const struct bp_flow_view *v, json_t *checks)
+{
+	static const char *const what[BP_TLS_TEXTS] = {[BP_TLS_SERVER_NAME] = "server name",
+		[BP_TLS_ALPN] = "ALPN",
+		[BP_TLS_SUBJECT] = "certificate",
+		[BP_TLS_NAMES] = "names in it"};
+	struct bp_tls_info names;
+
+	if (!bp_flow_tls(v, e->shm->reassembly, e->shm->reassembly_len, e->shm->workers, &names))
+		return;
+	for (unsigned i = 0; i < BP_TLS_TEXTS; i++) {
+		json_t *text = bp_text_json((const char *)names.text[i].bytes, names.text[i].len);
+
+		if (names.text[i].len != 0)
+			bp_explain_add(checks, "tls", BP_EXPLAIN_INFO, "%s: %s", what[i],
+				json_string_value(text));
+		json_decref(text);
+	}
 }
 
 static void check_state(const struct bp_flow_view *v, json_t *checks)
@@ -217,6 +239,7 @@ json_t *bp_explain_flow(
 	check_path(e, v, checks);
 	check_state(v, checks);
 	check_inspected(v, checks);
+	check_tls(e, v, checks);
 	*best = check_topic(e, v, checks, rules);
 	return json_pack("{ss ss so so so}", "client", client, "broker", broker, "client_id",
 		id[0] != '\0' ? bp_text_json(id, sizeof(id)) : json_null(), "checks", checks,

@@ -181,6 +181,7 @@
 		"WebSocket frame malformed")                                                       \
 	X(NOT_INSPECTED_WEBSOCKET_MIDSTREAM, STREAM, "not_inspected_websocket_midstream",          \
 		"WebSocket picked up mid-stream, or bytes of it lost")                             \
+	X(NOT_INSPECTED_TLS, STREAM, "not_inspected_tls", "stream begins with TLS")                \
 	X(REASSEMBLY_LIMIT_CONNECTION, STREAM, "reassembly_limit_connection",                      \
 		"packets not inspected: longer than reassembly_per_connection")                    \
 	X(REASSEMBLY_LIMIT_TOTAL, STREAM, "reassembly_limit_total",                                \
@@ -349,6 +350,6 @@
 BP_DECLARE_COUNTERS(MQTT, 1 + BP_SERVICE_MQTT);
 
 /* The reasons for which a stream is not inspected are the counters from NOT_MQTT to this one. */
-#define BP_C_NOT_INSPECTED_LAST BP_C_NOT_INSPECTED_WEBSOCKET_MIDSTREAM
+#define BP_C_NOT_INSPECTED_LAST BP_C_NOT_INSPECTED_TLS
 
 #endif

@@ -143,7 +143,7 @@ def test_the_life_of_a_gateway(lab, gateway, tmp_path):
     for member in ("flow_id", "community_id", "src_ip", "src_port", "dest_ip", "dest_port", "in_iface"):
         assert start[member] == end[member] == raised[member] == cleared[member]
     stopped, = of(events, "connection", state="not_inspected")
-    assert stopped["src_port"] == other and stopped["connection"]["reason"] == "not_inspected_not_mqtt"
+    assert stopped["src_port"] == other and stopped["connection"]["reason"] == "not_inspected_tls"
     ended, = of(events, "connection", state="end", client_id="reset1")
     assert ended["src_port"] == reset and ended["connection"]["reason"] == "reset"
     assert len({e["flow_id"] for e in (start, stopped, ended)}) == 3

@@ -4,6 +4,7 @@
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
+#include "proto/tls/tls.h"
 #include "services/mqtt/flow_show.h"
 
 struct walk {
@@ -50,6 +51,24 @@ static json_t *names(const char *const *name)
 	return list;
 }
 
+static json_t *text(const struct bp_tls_info *names, enum bp_tls_name which)
+{
+	const struct bp_tls_text *t = &names->text[which];
+
+	return t->len == 0 ? json_null() : bp_text_json((const char *)t->bytes, t->len);
+}
+
+static json_t *tls(const struct walk *w, const struct bp_flow_view *v)
+{
+	struct bp_tls_info names;
+
+	if (!bp_flow_tls(v, w->shm->reassembly, w->shm->reassembly_len, w->shm->workers, &names))
+		return json_null();
+	return json_pack("{so so so so}", "server_name", text(&names, BP_TLS_SERVER_NAME), "alpn",
+		text(&names, BP_TLS_ALPN), "certificate", text(&names, BP_TLS_SUBJECT),
+		"certificate_names", text(&names, BP_TLS_NAMES));
+}
+
 static int visit(const struct bp_flow_view *v, void *arg)
 {
 	struct walk *w = arg;
@@ -63,14 +82,15 @@ static int visit(const struct bp_flow_view *v, void *arg)
 	bp_text_address(v->client_ip, v->ip6, v->client_port, client);
 	bp_text_address(v->broker_ip, v->ip6, v->broker_port, broker);
 
-	json_t *row = json_pack("{ss ss so ss so so ss ss ss ss so sb sb sI sI sI si}", "client",
-		client, "broker", broker, "vlan", vlan(v), "transport", v->transport, "version",
-		version(v->version), "client_id", bp_text_json(id, sizeof(id)), "state",
-		v->connection, "to_broker", v->to_broker, "from_broker", v->from_broker,
-		"not_inspected_reason", v->not_inspected_reason, "suspicious", names(v->suspicious),
-		"awaits_ack", v->awaits_ack, "adopted", v->adopted, "publishes",
-		(json_int_t)v->publishes, "reassembly_bytes", (json_int_t)v->carried_bytes,
-		"idle_ms", (json_int_t)v->idle_ms, "worker", (int)v->worker);
+	json_t *row = json_pack("{ss ss so ss so so so ss ss ss ss so sb sb sI sI sI si}", "client",
+		client, "broker", broker, "vlan", vlan(v), "transport", v->transport, "tls",
+		tls(w, v), "version", version(v->version), "client_id",
+		bp_text_json(id, sizeof(id)), "state", v->connection, "to_broker", v->to_broker,
+		"from_broker", v->from_broker, "not_inspected_reason", v->not_inspected_reason,
+		"suspicious", names(v->suspicious), "awaits_ack", v->awaits_ack, "adopted",
+		v->adopted, "publishes", (json_int_t)v->publishes, "reassembly_bytes",
+		(json_int_t)v->carried_bytes, "idle_ms", (json_int_t)v->idle_ms, "worker",
+		(int)v->worker);
 
 	return json_array_append_new(w->list, row) ? 1 : 0;
 }

@@ -181,6 +181,34 @@ static void connections_have_their_shape(void **state)
 	expect_none(T0 + 100 * S);
 }
 
+/* Names of TLS, with bytes that are no text, and with lengths that do not fit. */
+static void names_of_tls_have_their_shape(void **state)
+{
+	struct bp_event e = connection(T0, BP_EVENT_CONNECTION_NOT_INSPECTED,
+		BP_EVENT_UNREAD_COUNTER + BP_C_NOT_INSPECTED_TLS - BP_C_NOT_INSPECTED_NOT_MQTT);
+
+	read_with((struct bp_event_reader_options){0});
+	e.flags |= BP_EVENT_F_TLS;
+	e.version = 0;
+	memset(e.text, 0, sizeof(e.text));
+	bp_event_text(&e, 0, "a\xff", 2);
+	bp_event_text(&e, 1, "mqttCN", 6);
+	e.number[1] = 4;
+	bp_event_write(&worker[0], &e);
+	e.number[1] = 1000;
+	e.text_len[0] = 0;
+	bp_event_write(&worker[0], &e);
+	e.text_len[1] = 1000;
+	bp_event_write(&worker[0], &e);
+#define TLS                                                                                        \
+	AT "\"event_type\":\"connection\"," TUPLE                                                  \
+	   "\"connection\":{\"state\":\"not_inspected\",\"reason\":\"not_inspected_tls\",\"tls\":"
+	expect_line(TLS "{\"server_name\":\"a\\uFFFD\",\"alpn\":\"mqtt\","
+			"\"certificate\":\"CN\"}}}");
+	expect_line(TLS "{\"alpn\":\"a\\uFFFDmqtt\"}}}");
+	expect_line(TLS "{}}}");
+}
+
 static void alarms_have_their_shape(void **state)
 {
 	read_with((struct bp_event_reader_options){0});
@@ -508,6 +536,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(connections_have_their_shape),
+		TEST(names_of_tls_have_their_shape),
 		TEST(alarms_have_their_shape),
 		TEST(sessions_have_their_shape),
 		TEST(faults_and_planes_have_their_shape),

@@ -14,6 +14,7 @@
 #include "biplane/counters/mqtt.h"
 #include "rig.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "tests/unit/proto/tls/hellos.h"
 
 #define SECOND 1000000000ull
 #define TOPIC "plant/oven/temperature"
@@ -373,18 +374,19 @@ static void a_client_by_its_identifier(void **state)
 
 static void connections_that_are_not_inspected(void **state)
 {
-	static const uint8_t tls[] = {0x16, 3, 1, 0, 5, 1, 0, 0, 1, 3};
 	json_t *x;
 
 	rig_handshake(&rig, &peer);
 	x = connection("192.0.2.1:1883");
 	assert_check(element(x, "connections", 0), "established", "no neither the handshake");
 	json_decref(x);
-	rig_send(&rig, &peer, CLIENT, tls, sizeof(tls));
+	rig_send(&rig, &peer, CLIENT, tls_client12, sizeof(tls_client12));
+	rig_send(&rig, &peer, BROKER, tls_server12, sizeof(tls_server12));
 	x = connection("192.0.2.1:1883");
 	assert_string_equal(text(x, "verdict"), "no");
 	assert_check(element(x, "connections", 0), "inspected",
-		"no no, not_inspected_not_mqtt: stream does not begin with CONNECT");
+		"no no, not_inspected_tls: stream begins with TLS");
+	assert_check(element(x, "connections", 0), "tls", "info server name: mqtt.plant.example");
 	assert_string_equal(text(x, "summary"), "no alarm: see the checks marked no");
 	json_decref(x);
 }

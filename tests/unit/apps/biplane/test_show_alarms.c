@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "controlplane/alarms/alarm_log.h"
+#include "proto/tls/tls.h"
 #include "services/mqtt/flow_show.h"
 #include "show_view.h"
 
@@ -165,6 +166,18 @@ size_t bp_flow_client_id(const struct bp_flow_view *v, const void *reassembly, u
 	return strlen(out);
 }
 
+/* The second one has names, which any client can choose. */
+bool bp_flow_tls(const struct bp_flow_view *v, const void *reassembly, uint64_t len,
+	unsigned workers, struct bp_tls_info *info)
+{
+	assert_ptr_equal(reassembly, shm.reassembly);
+	memset(info, 0, sizeof(*info));
+	if (v->tls_ref == 0)
+		return false;
+	bp_tls_add(info, BP_TLS_SERVER_NAME, (const uint8_t *)"a\x1b[31m\xff", 7, false);
+	return true;
+}
+
 static void flows_up_to_the_limit(void **state)
 {
 	const struct bp_flow_view flows[] = {
@@ -190,7 +203,8 @@ static void flows_up_to_the_limit(void **state)
 			.vlan_outer = 100,
 			.vlan_inner = 20,
 			.worker = 1,
-			.transport = "tcp",
+			.transport = "tls",
+			.tls_ref = 1,
 			.connection = "opening",
 			.to_broker = "no_data",
 			.from_broker = "no_data",
@@ -212,6 +226,7 @@ static void flows_up_to_the_limit(void **state)
 	assert_text(row(v, "connections", 0), "vlan", "100");
 	assert_text(row(v, "connections", 0), "transport", "websocket");
 	assert_text(row(v, "connections", 0), "client_id", "sensor");
+	assert_true(json_is_null(json_object_get(row(v, "connections", 0), "tls")));
 	assert_number(row(v, "connections", 0), "publishes", 12);
 	assert_int_equal(
 		json_array_size(json_object_get(row(v, "connections", 0), "suspicious")), 2);
@@ -224,6 +239,10 @@ static void flows_up_to_the_limit(void **state)
 
 	source.limit = 0;
 	v = collect(&bp_show_connections);
+	assert_text(json_object_get(row(v, "connections", 1), "tls"), "server_name",
+		"a\x1b[31m\xef\xbf\xbd");
+	assert_true(json_is_null(
+		json_object_get(json_object_get(row(v, "connections", 1), "tls"), "alpn")));
 	assert_text(row(v, "connections", 1), "vlan", "100.20");
 	assert_true(json_is_null(json_object_get(row(v, "connections", 1), "version")));
 	json_decref(v);

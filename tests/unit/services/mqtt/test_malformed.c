@@ -151,7 +151,7 @@ static void not_mqtt(void **state)
 {
 	static const char *const first[] = {
 		"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+		"\x16\x02\x00",
 		"SSH-2.0-OpenSSH_9.2\r\n",
 		"\x30\x06\x00\x01t99",
 		"\xc0",
