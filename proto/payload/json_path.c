@@ -41,7 +41,8 @@ static bool plain_name(struct compiler *c)
 	if (c->p != c->end && *c->p == '.')
 		return fail(c, c->p, "\"..\" would match several members; a path leads to one");
 	if (c->p != c->end && *c->p == '*')
-		return fail(c, c->p, "\"*\" would match several members; a path leads to one");
+		return fail(c, c->p,
+			"\"*\" would match several members; [*] is each element of an array");
 	for (; c->p != c->end && is_plain(*c->p); c->p++) {
 		if (!name_byte(c, c->p, *c->p))
 			return false;
@@ -123,10 +124,14 @@ static bool bracket(struct compiler *c, uint8_t step)
 		c->out->step[step].is_index = 1;
 		if (!index_number(c, &c->out->step[step].index))
 			return false;
+	} else if (b == '*') {
+		c->p++;
+		c->out->step[step].is_index = c->out->step[step].every = 1;
+		c->out->every++;
 	} else if (b == '-') {
 		return fail(c, c->p, "an index counts from the start and is not negative");
 	} else {
-		return fail(c, c->p, "expected an index or a quoted name after \"[\"");
+		return fail(c, c->p, "expected an index, * or a quoted name after \"[\"");
 	}
 	if (c->p == c->end || *c->p != ']')
 		return fail(c, c->p, "expected \"]\"");

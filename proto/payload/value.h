@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * The number that a rule reads from a PUBLISH payload. Three sources, one result: a finite double,
+ * The value that a rule reads from a PUBLISH payload: several sources, one result, a finite double
  * or nothing. A decimal number beyond its range is the largest double of that sign, so that it
  * compares correctly. There are no heuristics: a payload that does not exactly match its source
  * description has no value. Pure functions: no allocation, no state, no read outside [payload,
@@ -39,16 +39,18 @@ enum bp_binary_type {
 #define BP_JSON_DEPTH_MAX 64 /* deeper nesting is skipped by counting brackets */
 
 /*
- * A compiled path: `$` then `.name`, `['name']`, `["name"]` or `[index]`. Position independent and
- * without indeterminate padding (always memset first), so that equal paths are equal bytes.
+ * A compiled path: `$` then `.name`, `['name']`, `["name"]`, `[index]` or `[*]`. Position
+ * independent and without indeterminate padding (always memset first), so that equal paths are
+ * equal bytes.
  */
 struct bp_json_path {
 	uint8_t steps;
+	uint8_t every; /* number of steps [*] */
 	struct {
 		uint8_t is_index;
 		uint8_t name_off; /* into names */
 		uint8_t name_len;
-		uint8_t pad;
+		uint8_t every; /* [*], each element of an array; is_index too */
 		uint32_t index;
 	} step[BP_JSON_STEPS_MAX];
 	char names[BP_JSON_NAMES_MAX];
@@ -83,6 +85,16 @@ struct bp_sparkplug_names {
 	char member[BP_SPARKPLUG_MEMBER_MAX + 1]; /* of a DataSet or Template; "": none */
 };
 
+/* The type that the value has in the payload. A payload with another type there has no value. */
+enum bp_value_type {
+	BP_VALUE_NUMBER,
+	BP_VALUE_STRING,  /* evaluated as the index of a string of the rule; -1: another one */
+	BP_VALUE_BOOLEAN, /* evaluated as 1 or 0 */
+};
+
+/* Elements of arrays, [*] in the path, that must meet a condition. */
+enum bp_value_match { BP_ELEMENT_ANY, BP_ELEMENT_ALL };
+
 struct bp_value_source {
 	uint32_t kind; /* enum bp_value_kind */
 	struct bp_binary_source binary;
@@ -91,6 +103,52 @@ struct bp_value_source {
 		struct bp_json_path json;
 		struct bp_sparkplug_names names; /* BP_VALUE_SPARKPLUG */
 	};
+	/* Only of a source that is not plain: bp_value_select() reads it. */
+	uint8_t extended; /* in an image: one of the following is not the default */
+	uint8_t type;     /* enum bp_value_type */
+	uint8_t match;    /* enum bp_value_match */
+	uint8_t scaled;   /* the value is the number times `scale` plus `offset` */
+	uint32_t strings; /* in an image: 1 + the index of its strings; 0: none */
+	double scale, offset;
+};
+
+/* Whether the path has [*]. */
+static inline bool bp_value_has_elements(const struct bp_value_source *s)
+{
+	return s->kind == BP_VALUE_JSON && s->json.every != 0;
+}
+
+#define BP_VALUE_STRINGS_MAX 16
+#define BP_VALUE_STRING_MAX 63 /* bytes of UTF-8 */
+
+/* The strings that the conditions of a rule compare with, so sorted that each condition is a range
+ * of them. Bytes behind a string are 0. */
+struct bp_value_strings {
+	uint8_t n;
+	uint8_t len[BP_VALUE_STRINGS_MAX];
+	char text[BP_VALUE_STRINGS_MAX][BP_VALUE_STRING_MAX + 1];
+};
+
+/* A string of a payload: UTF-8, its first BP_VALUE_STRING_MAX bytes or fewer. */
+struct bp_value_text {
+	uint8_t len;
+	bool truncated; /* it is longer */
+	bool replaced;  /* it has surrogates without a pair: U+FFFD instead */
+	char text[BP_VALUE_STRING_MAX];
+};
+
+/* Which element of an array decides: the first of those with the highest rank. `top`: no rank is
+ * higher. */
+struct bp_value_rank {
+	unsigned (*of)(const void *arg, double value);
+	const void *arg;
+	unsigned top;
+};
+
+struct bp_value_result {
+	double value;
+	struct bp_value_text text; /* type string */
+	uint32_t elements;         /* number of values that were compared, for work accounting */
 };
 
 /*
@@ -117,6 +175,21 @@ bool bp_value_binary(
 /* Dispatches on source->kind. */
 bool bp_value_extract(
 	const uint8_t *payload, size_t len, const struct bp_value_source *source, double *value);
+
+/*
+ * The value at any source. `beginning`: the payload continues after `len` bytes, and the result is
+ * right for any continuation. strings: of type string. rank: NULL without [*] in the path. Returns
+ * false without a value; out->elements is set in any case.
+ */
+bool bp_value_select(const uint8_t *payload, size_t len, bool beginning,
+	const struct bp_value_source *source, const struct bp_value_strings *strings,
+	const struct bp_value_rank *rank, struct bp_value_result *out);
+
+/* The number times the scale of the source, plus its offset. */
+double bp_value_scaled(const struct bp_value_source *source, double value);
+
+/* Whether the indices in such strings, which another process may have written, are valid. */
+bool bp_value_strings_valid(const struct bp_value_strings *strings);
 
 /* The end of the JSON number at `p`, or NULL: only its syntax, which costs less than its value. */
 const uint8_t *bp_number_end(const uint8_t *p, const uint8_t *end);

@@ -4,6 +4,7 @@
 #include "proto/payload/json_escape.h"
 #include "proto/payload/number.h"
 #include "proto/payload/value.h"
+#include "proto/payload/value_pick.h"
 
 /*
  * The number at a path in the beginning of a longer JSON text. The syntax is checked as far as the
@@ -11,30 +12,16 @@
  * Each byte is read once, and there is no recursion.
  */
 
-#define NO_ELEMENT UINT64_MAX
-
 enum state { VALUE, FIRST_VALUE, NAME, FIRST_NAME, BEHIND };
 
 struct scan {
 	const uint8_t *p, *end;
-	const struct bp_json_path *path;
-	uint64_t kinds;   /* of the open containers: bit 0 the innermost, 1 object */
-	uint32_t depth;   /* open containers */
-	uint32_t matched; /* the number of outer ones on the path */
-	uint64_t element; /* of the innermost container on the path, an array */
-	bool hit;         /* the current value is the next step of the path */
-	const uint8_t *found, *found_end; /* the number, or NULL */
+	struct bp_pick *pick;
 };
 
 static bool is_blank(uint8_t c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-/* Whether the innermost container is on the path, and not its end. */
-static bool on_path(const struct scan *s)
-{
-	return s->matched == s->depth && s->matched <= s->path->steps;
 }
 
 /* The end of the string at s->p, behind its quote; NULL: it is cut. */
@@ -47,15 +34,6 @@ static const uint8_t *string_end(const struct scan *s)
 			p++;
 	}
 	return NULL;
-}
-
-static bool is_name(const struct scan *s, const uint8_t *p, const uint8_t *close)
-{
-	const struct bp_json_path *path = s->path;
-	const uint32_t step = s->matched - 1;
-
-	return bp_json_same_name(p, close, (const uint8_t *)path->names + path->step[step].name_off,
-		path->step[step].name_len);
 }
 
 /* Passes a container by its brackets, as bp_value_json() does so deep. */
@@ -85,35 +63,23 @@ static bool open_container(struct scan *s, enum state *next)
 {
 	bool object = *s->p == '{';
 
-	if (s->depth == BP_JSON_DEPTH_MAX) {
+	if (s->pick->depth == BP_JSON_DEPTH_MAX) {
 		*next = BEHIND;
 		return skip_deep(s);
 	}
 	s->p++;
-
-	s->kinds = s->kinds << 1 | object;
-	if (s->hit && s->matched == s->depth && s->matched < s->path->steps) {
-		s->matched++;
-		s->element = object ? NO_ELEMENT : 0;
-	}
-	s->depth++;
-	s->hit = false;
+	bp_pick_open(s->pick, object);
 	*next = object ? FIRST_NAME : FIRST_VALUE;
 	return true;
 }
 
 static bool close_container(struct scan *s, bool object)
 {
-	if (s->depth == 0 || (s->kinds & 1) != object)
+	if (s->pick->depth == 0 || (s->pick->kinds & 1) != object)
 		return false;
 	s->p++;
-	s->kinds >>= 1;
-	if (s->matched == s->depth) {
-		s->matched--;
-		s->element = NO_ELEMENT; /* the parent's element was this one */
-	}
-	s->depth--;
-	return s->depth != 0; /* a complete text is not a beginning */
+	bp_pick_close(s->pick);
+	return s->pick->depth != 0; /* a complete text is not a beginning */
 }
 
 /* The position after a number or a literal, or NULL: it is cut, or none. */
@@ -134,56 +100,55 @@ static const uint8_t *scalar_end(struct scan *s, bool *number)
 	return p + n;
 }
 
+/* The scalar at s->p; `last`: it is at the end of the path. */
+static const uint8_t *take_scalar(struct scan *s, bool last)
+{
+	const uint8_t type = s->pick->source->type;
+	const uint8_t *end;
+	bool number;
+
+	if (*s->p == '"') {
+		end = string_end(s);
+		if (end != NULL && last && type == BP_VALUE_STRING)
+			bp_pick_string(s->pick, s->p + 1, end - 1);
+		return end;
+	}
+	end = scalar_end(s, &number);
+	if (end == NULL || (number && bp_number_end(s->p, end) != end))
+		return NULL;
+	if (last && number && type == BP_VALUE_NUMBER)
+		bp_pick_json_number(s->pick, s->p, end);
+	if (last && !number && type == BP_VALUE_BOOLEAN && *s->p != 'n')
+		bp_pick_number(s->pick, *s->p == 't', s->p, end);
+	return end;
+}
+
 static bool take_value(struct scan *s, enum state *next)
 {
-	bool last = s->hit && s->matched == s->path->steps && s->matched == s->depth, number;
-	const uint8_t *end;
+	const bool last = bp_pick_value(s->pick);
 
-	if (s->hit)
-		s->found = NULL; /* of several members of one name the last counts */
 	if (*s->p == '{' || *s->p == '[')
 		return open_container(s, next);
 	*next = BEHIND;
-	if (*s->p == '"') {
-		end = string_end(s);
-	} else {
-		end = scalar_end(s, &number);
-		if (end != NULL && number && bp_number_end(s->p, end) != end)
-			return false;
-		if (end != NULL && number && last) {
-			s->found = s->p;
-			s->found_end = end;
-		}
-	}
-	s->p = end;
-	return end != NULL;
+	s->p = take_scalar(s, last);
+	return s->p != NULL;
 }
 
 static bool take_name(struct scan *s)
 {
-	const uint8_t *open = s->p, *end = string_end(s);
+	const uint8_t *open = s->p, *end = string_end(s), *want;
+	size_t len = 0;
 
 	if (end == NULL)
 		return false;
-	s->hit = on_path(s) && s->matched != 0 && !s->path->step[s->matched - 1].is_index &&
-		 is_name(s, open + 1, end - 1);
+	want = bp_pick_name(s->pick, &len);
+	s->pick->hit = want != NULL && bp_json_same_name(open + 1, end - 1, want, len);
 	for (s->p = end; s->p < s->end && is_blank(*s->p); s->p++)
 		;
 	if (s->p == s->end || *s->p != ':')
 		return false;
 	s->p++;
 	return true;
-}
-
-/* An element of an array begins. */
-static void count_element(struct scan *s)
-{
-	s->hit = false;
-	if (!on_path(s) || s->matched == 0 || (s->kinds & 1) != 0 || s->element == NO_ELEMENT)
-		return;
-	s->hit = s->path->step[s->matched - 1].is_index &&
-		 s->element == s->path->step[s->matched - 1].index;
-	s->element++;
 }
 
 /* Reads one token; false at the cut, or at a syntax error. */
@@ -199,8 +164,8 @@ static bool step(struct scan *s, enum state *state)
 		}
 		/* fall through */
 	case VALUE:
-		if ((s->kinds & 1) == 0 && s->depth != 0)
-			count_element(s);
+		if ((s->pick->kinds & 1) == 0 && s->pick->depth != 0)
+			bp_pick_element(s->pick);
 		return take_value(s, state);
 	case FIRST_NAME:
 		if (c == '}') {
@@ -214,7 +179,7 @@ static bool step(struct scan *s, enum state *state)
 	case BEHIND:
 		if (c == ',') {
 			s->p++;
-			*state = (s->kinds & 1) != 0 ? NAME : VALUE;
+			*state = (s->pick->kinds & 1) != 0 ? NAME : VALUE;
 			return true;
 		}
 		return (c == '}' || c == ']') && close_container(s, c == '}');
@@ -222,14 +187,13 @@ static bool step(struct scan *s, enum state *state)
 	return false;
 }
 
-static bool json_beginning(
-	const uint8_t *payload, size_t have, const struct bp_json_path *path, double *value)
+void bp_pick_json_beginning(struct bp_pick *pick, const uint8_t *payload, size_t have)
 {
-	struct scan s = {.p = payload, .end = payload + have, .path = path, .hit = true};
+	struct scan s = {.p = payload, .end = payload + have, .pick = pick};
 	enum state state = VALUE;
 
-	if (path->steps == 0)
-		return false;
+	if (pick->path->steps == 0)
+		return;
 	if (have >= 3 && memcmp(s.p, "\xef\xbb\xbf", 3) == 0)
 		s.p += 3;
 	while (s.p != NULL) {
@@ -238,10 +202,19 @@ static bool json_beginning(
 		if (s.p == s.end || !step(&s, &state))
 			break;
 	}
-	if (s.found == NULL)
+}
+
+static bool json_beginning(
+	const uint8_t *payload, size_t have, const struct bp_value_source *source, double *value)
+{
+	struct bp_value_result result;
+	struct bp_pick pick;
+
+	bp_pick_init(&pick, source, NULL, NULL, bp_json_text);
+	bp_pick_json_beginning(&pick, payload, have);
+	if (!bp_pick_result(&pick, true, &result))
 		return false;
-	/* once, however often the member was there */
-	*value = bp_number_value(s.found, s.found_end, s.end);
+	*value = result.value;
 	return true;
 }
 
@@ -252,7 +225,7 @@ bool bp_value_beginning(
 	case BP_VALUE_TEXT: /* all of the payload is the number */
 		return false;
 	case BP_VALUE_JSON:
-		return json_beginning(payload, have, &source->json, value);
+		return json_beginning(payload, have, source, value);
 	case BP_VALUE_BINARY:
 		return bp_value_binary(payload, have, &source->binary, value);
 	case BP_VALUE_SPARKPLUG: /* a later metric may replace one of the beginning */

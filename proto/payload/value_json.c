@@ -6,6 +6,7 @@
 #include "proto/payload/number.h"
 #include "proto/payload/utf8.h"
 #include "proto/payload/value.h"
+#include "proto/payload/value_pick.h"
 #include "proto/net/vec16.h"
 #if defined(__SSE4_1__)
 #include <smmintrin.h>
@@ -396,12 +397,20 @@ static __attribute__((noinline)) const uint8_t *skip_deep(
 	return NULL;
 }
 
+/* The type of the values that a walk with `pick` looks for. */
+static inline bool is_wanted(const struct bp_pick *pick, enum bp_value_type type)
+{
+	return pick->source->type == type;
+}
+
 /*
  * [p, end) begins with '{' or '[' and ends with '}' or ']'; the path has steps. The labels are the
- * states of the grammar (RFC 8259, sections 2 to 5). Returns the number's first byte.
+ * states of the grammar (RFC 8259, sections 2 to 5). Returns the number's first byte. With `pick`
+ * (a constant of each caller: the code for numbers at plain paths has none of it), the values at
+ * the path go there, and the result is NULL if the text is not valid.
  */
-static const uint8_t *walk_text(
-	const uint8_t *p, const uint8_t *end, const struct bp_json_path *path, double *value)
+static ALWAYS_INLINE const uint8_t *walk_text(const uint8_t *p, const uint8_t *end,
+	const struct bp_json_path *path, double *value, struct bp_pick *pick)
 {
 	struct text t = {.start = p, .end = end, .escaped_to = p};
 	struct walk w = {.path = path};
@@ -499,12 +508,34 @@ after_value:
 
 element:
 	p = skip_blanks(p);
+	if (pick != NULL && w.by_index && path->step[w.matched].every)
+		goto value_on_path;
 	if (!w.by_index || w.elements_left-- != 0)
 		goto any_value;
 
 value_on_path:
 	found = NULL; /* of several members of one name the last counts */
 	p = skip_blanks(p);
+	if (pick != NULL)
+		bp_pick_hit(pick, w.matched);
+	if (pick != NULL && w.matched + 1 == path->steps && !is_wanted(pick, BP_VALUE_NUMBER)) {
+		if (*p == '"' && is_wanted(pick, BP_VALUE_STRING)) {
+			if (!take_string(&t, &q, p, &open, &close))
+				return NULL;
+			bp_pick_string(pick, open + 1, close);
+			p = close + 1;
+			goto after_value;
+		}
+		if ((*p == 't' || *p == 'f') && is_wanted(pick, BP_VALUE_BOOLEAN)) {
+			number = p;
+			p = literal_end(p, end);
+			if (p == NULL)
+				return NULL;
+			bp_pick_number(pick, *number == 't', number, p);
+			goto after_value;
+		}
+		goto any_value;
+	}
 	if (w.matched + 1 == path->steps) {
 		if (*p != '-' && !is_digit(*p))
 			goto any_value;
@@ -517,6 +548,8 @@ value_on_path:
 		}
 		found = number;
 		found_end = p;
+		if (pick != NULL)
+			bp_pick_json_number(pick, found, found_end);
 		goto after_value;
 	}
 	if (*p != '{' && *p != '[')
@@ -532,6 +565,8 @@ close_container:
 			return NULL;
 		goto after_value;
 	}
+	if (pick != NULL)
+		return p == end && !t.bad ? p : NULL;
 	/* once, however often the member was there */
 	if (p != end || t.bad || found == NULL)
 		return NULL;
@@ -539,11 +574,10 @@ close_container:
 	return found;
 }
 
-const uint8_t *bp_value_json_at(
-	const uint8_t *payload, size_t len, const struct bp_json_path *path, double *value)
+/* Removes the mark and the blanks around a text; false: nothing is left. */
+static bool trim(const uint8_t **payload, size_t len, const uint8_t **text_end)
 {
-	const uint8_t *p = payload, *end = payload;
-	double v = HUGE_VAL;
+	const uint8_t *p = *payload, *end;
 
 	if (len >= 3 && p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf) { /* byte order mark */
 		p += 3;
@@ -554,17 +588,105 @@ const uint8_t *bp_value_json_at(
 		len--;
 	}
 	if (len == 0)
-		return NULL;
+		return false;
 	end = p + len;
 	while (end[-1] == ' ' || end[-1] == '\n' || end[-1] == '\r' || end[-1] == '\t')
-		end--;          /* ends: *p is none of them */
+		end--; /* ends: *p is none of them */
+	*payload = p;
+	*text_end = end;
+	return true;
+}
+
+/* Whether a text has the ends of a container, which walk_text() relies on. */
+static bool is_container(const uint8_t *p, const uint8_t *end)
+{
+	return (*p == '{' || *p == '[') && (end[-1] == '}' || end[-1] == ']') && end - p >= 2;
+}
+
+const uint8_t *bp_value_json_at(
+	const uint8_t *payload, size_t len, const struct bp_json_path *path, double *value)
+{
+	const uint8_t *p = payload, *end;
+	double v = HUGE_VAL;
+
+	if (!trim(&p, len, &end))
+		return NULL;
 	if (path->steps == 0) { /* "$": the text is the number */
 		if (bp_number_parse(p, end, false, &v) != end)
 			return NULL;
 		*value = bp_number_in_range(v, *p == '-');
 		return p;
 	}
-	if ((*p != '{' && *p != '[') || (end[-1] != '}' && end[-1] != ']') || end - p < 2)
-		return NULL;
-	return walk_text(p, end, path, value);
+	return is_container(p, end) ? walk_text(p, end, path, value, NULL) : NULL;
+}
+
+/* ---- values of other types, and of arrays ---- */
+
+bool bp_json_text(const uint8_t *at, const uint8_t *end, struct bp_value_text *text)
+{
+	text->len = 0;
+	text->truncated = text->replaced = false;
+	while (at < end) {
+		const uint8_t *plain = at;
+		uint8_t utf8[4];
+		uint32_t c;
+		unsigned used;
+
+		while (at < end && *at != '\\' && *at != '"' && *at >= 0x20)
+			at++;
+		if (!bp_value_text_add_checked(text, plain, (size_t)(at - plain)))
+			return false;
+		if (at == end)
+			break;
+		if (*at != '\\')
+			return false; /* a control character */
+		used = bp_json_escape(at, end, &c);
+		if (used == 0)
+			return false;
+		if (c >= 0xd800 && c <= 0xdfff) {
+			text->replaced = true;
+			c = 0xfffd;
+		}
+		bp_value_text_add(text, utf8, bp_utf8_put(c, utf8));
+		at += used;
+	}
+	return true;
+}
+
+/* A text that is one value. */
+static bool pick_root(struct bp_pick *pick, const uint8_t *p, const uint8_t *end)
+{
+	struct bp_value_text text;
+
+	if (*p == '"' && end[-1] == '"' && end - p >= 2) {
+		if (!bp_json_text(p + 1, end - 1, &text))
+			return false;
+		if (is_wanted(pick, BP_VALUE_STRING))
+			bp_pick_string(pick, p + 1, end - 1);
+		return true;
+	}
+	if (bp_number_end(p, end) == end) {
+		if (is_wanted(pick, BP_VALUE_NUMBER))
+			bp_pick_json_number(pick, p, end);
+		return true;
+	}
+	if (end - p != (*p == 't' ? 4 : 5) ||
+		memcmp(p, *p == 't' ? "true" : "false", (size_t)(end - p)) != 0)
+		return false;
+	if (is_wanted(pick, BP_VALUE_BOOLEAN))
+		bp_pick_number(pick, *p == 't', p, end);
+	return true;
+}
+
+__attribute__((noinline)) bool bp_pick_json(
+	struct bp_pick *pick, const uint8_t *payload, size_t len)
+{
+	const uint8_t *p = payload, *end;
+	double unused;
+
+	if (!trim(&p, len, &end))
+		return false;
+	if (pick->path->steps == 0)
+		return pick_root(pick, p, end);
+	return is_container(p, end) && walk_text(p, end, pick->path, &unused, pick) != NULL;
 }

@@ -10,7 +10,9 @@ static void describe(const struct bp_json_path *p, char *out)
 {
 	*out = '\0';
 	for (unsigned i = 0; i < p->steps; i++) {
-		if (p->step[i].is_index)
+		if (p->step[i].every)
+			out += sprintf(out, "[*]");
+		else if (p->step[i].is_index)
 			out += sprintf(out, "[%u]", p->step[i].index);
 		else
 			out += sprintf(
@@ -28,6 +30,8 @@ static void paths_become_steps(void **state)
 		{"$.celsius", "<celsius>"},
 		{"$.sensors[2].celsius", "<sensors>[2]<celsius>"},
 		{"$[0]", "[0]"},
+		{"$.readings[*].celsius", "<readings>[*]<celsius>"},
+		{"$[*][*]", "[*][*]"},
 		{"$[4294967295]", "[4294967295]"},
 		{"$['a b']", "<a b>"},
 		{"$[\"a.b\"]", "<a.b>"},
@@ -73,10 +77,10 @@ static void errors_name_the_item_and_position(void **state)
 		{"$.a.", 4, "member name"},
 		{"$.a b", 3, "expected \".\""},
 		{"$.a]", 3, "expected \".\""},
-		{"$[", 2, "index or a quoted name"},
-		{"$[]", 2, "index or a quoted name"},
-		{"$[a]", 2, "index or a quoted name"},
-		{"$[*]", 2, "index or a quoted name"},
+		{"$[", 2, "index, * or a quoted name"},
+		{"$[]", 2, "index, * or a quoted name"},
+		{"$[*", 3, "expected \"]\""},
+		{"$[a]", 2, "index, * or a quoted name"},
 		{"$[-1]", 2, "not negative"},
 		{"$[1", 3, "\"]\""},
 		{"$[1,2]", 3, "\"]\""},
