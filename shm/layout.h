@@ -227,6 +227,8 @@ struct bp_alarm_log {
 	uint8_t client_ip[16];
 	uint8_t severity;
 	struct bp_alarm_flow flow; /* broker_port 0: unknown */
+	uint8_t value_text;        /* as in struct bp_alarm */
+	char value_string[BP_VALUE_STRING_MAX];
 	char rule[BP_RULE_NAME_MAX + 1];
 	char client_id[64]; /* cut to fit, as topic and to are */
 	char topic[160];

@@ -155,7 +155,9 @@ static void json_source(const struct bp_json_path *p, char out[BP_TEXT_SOURCE])
 		const char *name = p->names + (len ? off : 0);
 		size_t room = BP_TEXT_SOURCE - at;
 
-		if (p->step[i].is_index)
+		if (p->step[i].every)
+			n = (size_t)snprintf(out + at, room, "[*]");
+		else if (p->step[i].is_index)
 			n = (size_t)snprintf(out + at, room, "[%u]", p->step[i].index);
 		else
 			n = (size_t)snprintf(out + at, room,
@@ -196,7 +198,7 @@ static void sparkplug_source(const struct bp_value_source *v, char out[BP_TEXT_S
 			v->names.metric);
 }
 
-void bp_text_source(const struct bp_value_source *v, char out[BP_TEXT_SOURCE])
+static void kind_text(const struct bp_value_source *v, char out[BP_TEXT_SOURCE])
 {
 	switch (v->kind) {
 	case BP_VALUE_TEXT:
@@ -214,6 +216,26 @@ void bp_text_source(const struct bp_value_source *v, char out[BP_TEXT_SOURCE])
 	default:
 		snprintf(out, BP_TEXT_SOURCE, "unknown (%u)", v->kind);
 	}
+}
+
+void bp_text_source(const struct bp_value_source *v, char out[BP_TEXT_SOURCE])
+{
+	char scale[32], offset[32];
+	size_t at;
+
+	kind_text(v, out);
+	at = strlen(out);
+	if (v->type != BP_VALUE_NUMBER)
+		at += (size_t)snprintf(out + at, BP_TEXT_SOURCE - at, ", %s",
+			v->type == BP_VALUE_STRING ? "string" : "boolean");
+	if (bp_value_has_elements(v) && at < BP_TEXT_SOURCE)
+		at += (size_t)snprintf(out + at, BP_TEXT_SOURCE - at, ", %s",
+			v->match == BP_ELEMENT_ALL ? "all" : "any");
+	if (!v->scaled || at >= BP_TEXT_SOURCE)
+		return;
+	scale[bp_number_format(v->scale, scale)] = '\0';
+	offset[bp_number_format(v->offset, offset)] = '\0';
+	snprintf(out + at, BP_TEXT_SOURCE - at, ", times %s plus %s", scale, offset);
 }
 
 void bp_text_duration(uint64_t seconds, char out[BP_TEXT_DURATION])

@@ -49,6 +49,8 @@ void bp_alarm_log_add(
 	e->id = a->id;
 	e->time_ns = a->time_ns;
 	e->value = a->value;
+	e->value_text = a->value_text;
+	memcpy(e->value_string, bp_alarm_value_string(a), bp_alarm_value_len(a->value_text));
 	e->state = a->state;
 	e->flags = a->flags;
 	e->severity = a->severity;

@@ -126,7 +126,7 @@ static void put_u64(struct bp_text *t, uint64_t v)
 	put_digits(t, v, 1);
 }
 
-static void put_value(struct bp_text *t, double v)
+static void put_number(struct bp_text *t, double v)
 {
 	char number[40];
 
@@ -136,6 +136,20 @@ static void put_value(struct bp_text *t, double v)
 	}
 	number[bp_number_format(v, number)] = '\0';
 	put(t, number);
+}
+
+static void put_value(struct bp_text *t, const struct bp_alarm *a)
+{
+	const enum bp_alarm_value type = bp_alarm_value_type(a->value_text);
+
+	if (type == BP_ALARM_NUMBER)
+		put_number(t, a->value);
+	else if (type == BP_ALARM_BOOLEAN)
+		put(t, a->value != 0 ? "true" : "false");
+	else
+		put_string(t, bp_alarm_value_string(a), bp_alarm_value_len(a->value_text));
+	if (type == BP_ALARM_STRING_TRUNCATED)
+		put(t, ",\"value_truncated\":true");
 }
 
 static void put_client(struct bp_text *t, const struct bp_alarm *a)
@@ -307,7 +321,8 @@ static void put_parts(struct bp_text *t, const struct bp_alarm *a)
 bool bp_envelope(const struct bp_alarm *a, const char *annotations, struct bp_text *t)
 {
 	char uid[BP_ALARM_UID_LEN + 1];
-	size_t strings = (size_t)a->rule_len + a->topic_len + a->client_id_len;
+	size_t strings = (size_t)a->rule_len + a->topic_len + a->client_id_len +
+			 bp_alarm_value_len(a->value_text);
 	size_t annotated = annotations != NULL ? strlen(annotations) : 0;
 
 	strings += (a->flags & BP_ALARM_F_ENVELOPE) != 0 ? a->payload_len : 0;
@@ -325,7 +340,7 @@ bool bp_envelope(const struct bp_alarm *a, const char *annotations, struct bp_te
 	put(t, a->state == BP_ALARM_CLEARED ? ",\"state\":\"cleared\"" : ",\"state\":\"raised\"");
 	put_severity(t, a->severity);
 	put(t, ",\"value\":");
-	put_value(t, a->value);
+	put_value(t, a);
 	put(t, ",\"topic\":");
 	put_string(t, bp_alarm_topic(a), a->topic_len);
 	put(t, ",\"client\":");

@@ -253,6 +253,7 @@ static void note_rule(void *arg, const struct bp_rule *rule, const double *value
 		.b = rule->raise.b,
 		.op = rule->raise.op,
 		.has_value = value != NULL,
+		.value_type = rule->value_type,
 		.verdict = (uint8_t)verdict};
 	memcpy(r->name, rule->name, RTE_MIN((size_t)rule->name_len, sizeof(r->name) - 1));
 }

@@ -20,7 +20,7 @@ enum bp_alarm_state { BP_ALARM_RAISED = 1, BP_ALARM_CLEARED = 2 };
 #define BP_ALARM_F_REPEAT 0x10   /* the pair was raised before (repeat: every) */
 #define BP_ALARM_F_KAFKA 0x20    /* to the cluster of mqtt.kafka */
 #define BP_ALARM_F_NOT_MQTT 0x40 /* not to the broker of mqtt.publisher */
-#define BP_ALARM_F_ORIGIN 0x80   /* of another gateway: its id there follows the payload */
+#define BP_ALARM_F_ORIGIN 0x80   /* of another gateway: its id there follows the strings */
 _Static_assert((BP_ALARM_F_ENVELOPE ^ BP_ALARM_F_RETAIN ^ BP_ALARM_F_MIRROR ^ BP_ALARM_F_IP6 ^
 		       BP_ALARM_F_REPEAT ^ BP_ALARM_F_KAFKA ^ BP_ALARM_F_NOT_MQTT ^
 		       BP_ALARM_F_ORIGIN) == 0xff,
@@ -35,15 +35,36 @@ struct bp_alarm {
 	uint8_t qos;          /* of the device's PUBLISH */
 	uint8_t severity;     /* enum bp_severity */
 	uint16_t client_port; /* host byte order */
-	uint16_t rule_len;
+	uint8_t rule_len;
+	uint8_t value_text; /* enum bp_alarm_value, from bit 6 on, and the bytes of the string */
 	uint8_t client_ip[16];
 	uint32_t payload_len;   /* 0 with BP_ALARM_F_ENVELOPE */
 	uint16_t client_id_len; /* 0: unknown */
 	uint16_t topic_len;
 	uint16_t to_len;
 	uint16_t transition[3]; /* bp_alarm_transition(), the lowest 16 bits first */
-	char text[];            /* rule, client id, topic, to, payload */
+	char text[];            /* rule, client id, topic, to, payload, string of the value */
 };
+
+/* The type of the value in the publication. */
+enum bp_alarm_value {
+	BP_ALARM_NUMBER,
+	BP_ALARM_BOOLEAN, /* the value is 1 or 0 */
+	BP_ALARM_STRING,
+	BP_ALARM_STRING_TRUNCATED, /* only the beginning of it is stored */
+};
+static inline enum bp_alarm_value bp_alarm_value_type(uint8_t value_text)
+{
+	return (enum bp_alarm_value)(value_text >> 6);
+}
+static inline uint8_t bp_alarm_value_len(uint8_t value_text)
+{
+	return value_text & 63;
+}
+static inline uint8_t bp_alarm_value_text(enum bp_alarm_value type, uint8_t len)
+{
+	return (uint8_t)((unsigned)type << 6 | (len & 63u));
+}
 
 /* The number of the raise to which the alarm belongs (shm/rules/rule_state.h); 0: unknown. */
 static inline uint64_t bp_alarm_transition(const struct bp_alarm *a)
@@ -80,12 +101,17 @@ static inline const char *bp_alarm_payload(const struct bp_alarm *a)
 {
 	return bp_alarm_to(a) + a->to_len;
 }
+static inline const char *bp_alarm_value_string(const struct bp_alarm *a)
+{
+	return bp_alarm_payload(a) + a->payload_len;
+}
 
 /* Bytes that the record takes, from its own length fields. */
 static inline uint64_t bp_alarm_size(const struct bp_alarm *a)
 {
 	return (uint64_t)BP_ALARM_HEAD + a->rule_len + a->client_id_len + a->topic_len + a->to_len +
-	       a->payload_len + ((a->flags & BP_ALARM_F_ORIGIN) != 0 ? sizeof(uint64_t) : 0);
+	       a->payload_len + bp_alarm_value_len(a->value_text) +
+	       ((a->flags & BP_ALARM_F_ORIGIN) != 0 ? sizeof(uint64_t) : 0);
 }
 
 /* The id that the gateway gave which raised the alarm. */
@@ -94,7 +120,8 @@ static inline uint64_t bp_alarm_origin(const struct bp_alarm *a)
 	uint64_t id = a->id;
 
 	if ((a->flags & BP_ALARM_F_ORIGIN) != 0)
-		memcpy(&id, bp_alarm_payload(a) + a->payload_len, sizeof(id));
+		memcpy(&id, bp_alarm_value_string(a) + bp_alarm_value_len(a->value_text),
+			sizeof(id));
 	return id;
 }
 

@@ -98,6 +98,9 @@ struct bp_rule_spec {
 	 * by default. The owner of the spec frees it. */
 	struct bp_combination_spec *combination;
 	uint64_t max_age_ns; /* of a part of a combination: 0: no limit */
+	/* Of a value of type string. The numbers of a condition are indices: EQ and NE one, INSIDE
+	 * the first and the last of its list. */
+	struct bp_value_strings strings;
 };
 
 /* Destination of mirrored frames. All fields in network byte order, as in the frame. */

@@ -136,6 +136,16 @@ static void put_flow(const struct bp_flow *f, char *at)
 	memcpy(at, &x, sizeof(x));
 }
 
+static uint8_t value_text_of(const struct bp_evaluated *j)
+{
+	if (j->type == BP_VALUE_STRING)
+		return bp_alarm_value_text(
+			j->text.truncated ? BP_ALARM_STRING_TRUNCATED : BP_ALARM_STRING,
+			j->text.len);
+	return bp_alarm_value_text(
+		j->type == BP_VALUE_BOOLEAN ? BP_ALARM_BOOLEAN : BP_ALARM_NUMBER, 0);
+}
+
 static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_evaluated *j, const struct piece *topic, const struct piece *to)
 {
@@ -146,9 +156,10 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	uint32_t payload_len = !envelope             ? p->payload_len
 			       : j->combined != NULL ? bp_combined_size(in->rules, j->combined)
 						     : 0;
-	const uint64_t times_at =
-		bp_alarm_times_at((uint64_t)BP_ALARM_HEAD + rule->name_len + f->client_id_len +
-				  topic->len + to->len + payload_len);
+	const uint8_t value_text = value_text_of(j);
+	const uint64_t times_at = bp_alarm_times_at((uint64_t)BP_ALARM_HEAD + rule->name_len +
+						    f->client_id_len + topic->len + to->len +
+						    payload_len + bp_alarm_value_len(value_text));
 	const uint64_t flow_at = times_at + sizeof(struct bp_alarm_times);
 	const uint64_t size = flow_at + sizeof(struct bp_alarm_flow);
 	struct bp_alarm *a;
@@ -189,6 +200,7 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	a->topic_len = (uint16_t)topic->len;
 	a->to_len = (uint16_t)to->len;
 	a->payload_len = payload_len;
+	a->value_text = value_text;
 	bp_alarm_set_transition(a, j->transition);
 	if (j->repeat)
 		a->flags |= BP_ALARM_F_REPEAT;
@@ -206,6 +218,7 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 		memcpy(at, p->payload, payload_len);
 	else if (j->combined != NULL)
 		bp_combined_write(in, j->combined, at);
+	memcpy(at + payload_len, j->text.text, bp_alarm_value_len(value_text));
 	put_times(in, (char *)a + times_at);
 	put_flow(f, (char *)a + flow_at);
 	in->alarms_end = mark;

@@ -660,6 +660,8 @@ struct bp_evaluated {
 	unsigned dir;
 	const struct bp_mqtt_publish *publish; /* with the topic resolved */
 	double value;
+	uint8_t type;              /* enum bp_value_type of the value */
+	struct bp_value_text text; /* BP_VALUE_STRING */
 	uint32_t seq;
 	const char *client_id; /* if it is not stored with the flow; NULL: it is */
 	bool beginning;        /* only the first bytes of the payload are available */
@@ -690,6 +692,9 @@ bool bp_combined_level(const struct bp_ruleset *rules, const struct bp_combined 
  * size, and written to `out`. */
 uint32_t bp_combined_size(const struct bp_ruleset *rules, const struct bp_combined *c);
 void bp_combined_write(const struct bp_mqtt_worker *in, const struct bp_combined *c, char *out);
+/* extended_value.c: the value of a source that is not plain, for this rule. */
+bool bp_extended_value(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	const struct bp_value_source *source, struct bp_evaluated *j);
 void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_evaluated *j);
 

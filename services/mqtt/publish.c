@@ -28,31 +28,42 @@ static bool is_sparkplug(const struct evaluation *j, uint32_t source)
 	return bp_ruleset_source(j->in->rules, source)->kind == BP_VALUE_SPARKPLUG;
 }
 
-static void sparkplug_at(struct evaluation *j, uint32_t source)
+static void sparkplug_at(struct evaluation *j, const struct bp_value_source *source)
 {
 	enum bp_sparkplug_result r = BP_SPARKPLUG_UNCHANGED;
 
 	if (j->sparkplug != NULL)
-		r = bp_sparkplug_value(j->in, j->sparkplug, bp_ruleset_source(j->in->rules, source),
-			&j->of, j->topic_hash, &j->of.value);
+		r = bp_sparkplug_value(
+			j->in, j->sparkplug, source, &j->of, j->topic_hash, &j->of.value);
 	j->has_value = r == BP_SPARKPLUG_VALUE;
+	if (j->has_value)
+		j->of.value = bp_value_scaled(source, j->of.value);
 	j->unchanged = r == BP_SPARKPLUG_UNCHANGED;
 }
 
-static void value_at(struct evaluation *j, uint32_t source)
+static void value_at(struct evaluation *j, const struct bp_rule *rule)
 {
+	const struct bp_value_source *s = bp_ruleset_source(j->in->rules, rule->source);
 	const struct bp_mqtt_publish *p = j->of.publish;
 
-	bp_work_add(&j->in->work, BP_WORK_VALUE + p->payload_len);
-	j->source = source;
+	j->source = rule->source;
 	j->unchanged = false;
-	if (is_sparkplug(j, source))
-		sparkplug_at(j, source);
+	j->of.type = BP_VALUE_NUMBER;
+	if (__builtin_expect(s->extended, 0) && s->kind != BP_VALUE_SPARKPLUG) {
+		j->has_value = bp_extended_value(j->in, rule, s, &j->of);
+		/* which element decides depends on the conditions of the rule */
+		if (bp_value_has_elements(s))
+			j->source = UINT32_MAX;
+		return;
+	}
+	bp_work_add(&j->in->work, BP_WORK_VALUE + p->payload_len);
+	if (s->kind == BP_VALUE_SPARKPLUG)
+		sparkplug_at(j, s);
 	else if (j->of.beginning)
-		j->has_value = bp_value_beginning(p->payload, p->payload_len,
-			bp_ruleset_source(j->in->rules, source), &j->of.value);
+		j->has_value = bp_value_beginning(p->payload, p->payload_len, s, &j->of.value);
 	else
-		j->has_value = bp_value_at(j->in, source, p->payload, p->payload_len, &j->of.value);
+		j->has_value =
+			bp_value_at(j->in, rule->source, p->payload, p->payload_len, &j->of.value);
 }
 
 static const bp_counter_t loss_counter[] = {
@@ -145,7 +156,7 @@ static void evaluate(struct evaluation *j, uint32_t index)
 	}
 	count_match(in, stats);
 	if (j->source != rule->source)
-		value_at(j, rule->source);
+		value_at(j, rule);
 	if (j->unchanged)
 		return;
 	if (!j->has_value) {
@@ -461,6 +472,7 @@ void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 	j.of.beginning = false;
 	j.of.client_id = NULL;
 	j.of.combined = NULL;
+	j.of.type = BP_VALUE_NUMBER;
 	if (f->memo_rule == BP_MEMO_MULTIPLE)
 		evaluate_matching(&j);
 	else

@@ -36,6 +36,7 @@ enum {
 	BP_WORK_RULE = 30,
 	BP_WORK_STATE = 100, /* a state of (rule, topic) is seldom in a cache */
 	BP_WORK_VALUE = 20,
+	BP_WORK_ELEMENT = 100, /* a value of [*]: a long number, or a string and a list of 16 */
 	BP_WORK_ALARM = 250,
 };
 

@@ -48,11 +48,12 @@ struct bp_trace_count {
 /* The evaluation of a rule. */
 struct bp_trace_rule {
 	double value;
-	double a, b;       /* of the condition, as in struct bp_condition */
-	uint8_t op;        /* enum bp_cond_op */
-	uint8_t has_value; /* 0: the payload has no such value */
-	uint8_t verdict;   /* enum bp_verdict */
-	uint8_t pad[5];
+	double a, b;        /* of the condition, as in struct bp_condition */
+	uint8_t op;         /* enum bp_cond_op */
+	uint8_t has_value;  /* 0: the payload has no such value */
+	uint8_t verdict;    /* enum bp_verdict */
+	uint8_t value_type; /* enum bp_value_type */
+	uint8_t pad[4];
 	char name[BP_RULE_NAME_MAX + 1];
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/rules/rule_uid.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "shm/hash.h"
@@ -106,6 +107,48 @@ void bp_value_source_canonical(struct bp_value_source *out, const struct bp_valu
 	} else if (in->kind == BP_VALUE_SPARKPLUG) {
 		sparkplug_canonical(out, in);
 	}
+	out->type = in->type;
+	out->match = bp_value_has_elements(in) ? in->match : 0;
+	if (in->scaled) {
+		out->scaled = 1;
+		out->scale = in->scale;
+		out->offset = in->offset + 0.0; /* -0 is 0 */
+	}
+	out->extended =
+		out->type != BP_VALUE_NUMBER || bp_value_has_elements(in) || out->scaled != 0;
+}
+
+/* The members of all sources, as when there were no others: the uids of their rules remain. */
+struct plain_source {
+	uint32_t kind;
+	struct bp_binary_source binary;
+	struct bp_json_path json;
+};
+
+static void add_source(struct sum *s, const struct bp_rule_spec *r)
+{
+	struct bp_value_source source;
+	struct plain_source plain;
+
+	bp_value_source_canonical(&source, &r->value);
+	if (source.kind == BP_VALUE_SPARKPLUG) {
+		add_bytes(s, &source, offsetof(struct bp_value_source, extended));
+	} else {
+		memset(&plain, 0, sizeof(plain));
+		plain.kind = source.kind;
+		plain.binary = source.binary;
+		memcpy(&plain.json, &source.json, sizeof(plain.json));
+		add_bytes(s, &plain, sizeof(plain));
+	}
+	if (!source.extended)
+		return;
+	add_number(s, source.type);
+	add_number(s, source.match);
+	add_number(s, source.scaled);
+	add_double(s, source.scale);
+	add_double(s, source.offset);
+	for (uint32_t i = 0; source.type == BP_VALUE_STRING && i < r->strings.n; i++)
+		add_string(s, r->strings.text[i], sizeof(r->strings.text[i]));
 }
 
 static void add_combination(struct sum *s, const struct bp_combination_spec *c)
@@ -125,14 +168,12 @@ uint64_t bp_part_uid(uint64_t combination, unsigned part)
 
 uint64_t bp_rule_uid(const struct bp_rule_spec *r)
 {
-	struct bp_value_source source;
 	struct sum s;
 
 	sum_init(&s);
 	add_string(&s, r->name, sizeof(r->name));
 	add_string(&s, r->filter, sizeof(r->filter));
-	bp_value_source_canonical(&source, &r->value);
-	add_bytes(&s, &source, sizeof(source));
+	add_source(&s, r);
 	add_condition(&s, &r->raise);
 	add_number(&s, r->has_clear);
 	if (r->has_clear)

@@ -66,6 +66,7 @@ struct bp_rule {
 	uint8_t role;        /* enum bp_rule_role */
 	uint8_t name_len;
 	uint16_t to_len;
+	uint8_t value_type; /* enum bp_value_type, for readers: that of its source */
 	/* second line and on */
 	struct bp_short_ranges short_raise; /* `raise`, for short numbers */
 	struct bp_condition clear;
@@ -91,6 +92,7 @@ struct bp_ruleset {
 	uint32_t rules, sources, nodes; /* offsets from the image's start */
 	uint32_t absent;                /* likewise: the indexes of the absence rules */
 	uint32_t edges, edge_mask;      /* offset; slots - 1 */
+	uint32_t strings, n_strings;    /* offset; of rules with values of type string */
 	uint64_t edge_key;              /* of the level hash */
 	uint32_t n_sparkplug;           /* rules with a value of Sparkplug B */
 	uint32_t pad;
@@ -120,6 +122,15 @@ static inline const struct bp_value_source *bp_ruleset_source(
 static inline const uint32_t *bp_ruleset_absent(const struct bp_ruleset *rs)
 {
 	return (const uint32_t *)(const void *)((const uint8_t *)rs + rs->absent);
+}
+/* The strings of a source; NULL: it has none. */
+static inline const struct bp_value_strings *bp_ruleset_strings(
+	const struct bp_ruleset *rs, const struct bp_value_source *source)
+{
+	return source->strings == 0
+		       ? NULL
+		       : (const struct bp_value_strings *)((const uint8_t *)rs + rs->strings) +
+				 (source->strings - 1);
 }
 
 /*

@@ -13,6 +13,7 @@
 
 #define FILTER_ROOM 1216u        /* of an average rule: nodes, edges and the filter's text */
 #define BANK_FLAT (256u * 1024u) /* so that a few rules may have the longest filters */
+#define STRINGS_SEARCHED 64u     /* the latest, for equal ones */
 #define IMAGE_MAX ((uint64_t)UINT32_MAX) /* offsets have 32 bits */
 
 /* An edge before its position in the table is known. */
@@ -43,6 +44,8 @@ struct draft {
 	uint32_t n_sources;
 	uint32_t *source_index; /* open addressing: source + 1, 0: free */
 	uint32_t source_mask;
+	struct bp_value_strings *strings;
+	uint32_t n_strings;
 
 	struct bp_ruleset_node *nodes;
 	struct tails *tails;
@@ -95,12 +98,25 @@ static bool same_bytes(const void *a, const void *b, size_t n)
 	return memcmp(a, b, n) == 0;
 }
 
-static uint32_t source_intern(struct draft *d, const struct bp_value_source *source)
+/* 1 + the index of the rule's strings. They are few: most rules compare numbers. */
+static uint32_t strings_intern(struct draft *d, const struct bp_value_strings *strings)
+{
+	for (uint32_t i = d->n_strings; i-- > 0 && d->n_strings - i <= STRINGS_SEARCHED;) {
+		if (same_bytes(&d->strings[i], strings, sizeof(*strings)))
+			return i + 1;
+	}
+	d->strings[d->n_strings++] = *strings;
+	return d->n_strings;
+}
+
+static uint32_t source_intern(struct draft *d, const struct bp_rule_spec *spec)
 {
 	struct bp_value_source canonical;
 	uint32_t i;
 
-	bp_value_source_canonical(&canonical, source);
+	bp_value_source_canonical(&canonical, &spec->value);
+	if (canonical.type == BP_VALUE_STRING)
+		canonical.strings = strings_intern(d, &spec->strings);
 	i = (uint32_t)bp_stable_hash(&canonical, sizeof(canonical));
 	for (;; i++) {
 		uint32_t *at = &d->source_index[i & d->source_mask];
@@ -376,9 +392,11 @@ static int slots_assign(struct draft *d, uint32_t max_rules, const struct bp_rul
 
 /* --- rules ------------------------------------------------------------------------------- */
 
-static uint8_t fast_way(uint32_t value_kind)
+static uint8_t fast_way(const struct bp_value_source *source)
 {
-	switch ((enum bp_value_kind)value_kind) {
+	if (source->extended)
+		return BP_RULE_FAST_NO;
+	switch ((enum bp_value_kind)source->kind) {
 	case BP_VALUE_TEXT:
 		return BP_RULE_FAST_TEXT;
 	case BP_VALUE_JSON:
@@ -430,7 +448,7 @@ static int rule_fill(struct draft *d, uint32_t i)
 	r->repeat = s->repeat;
 	r->action = s->action;
 	r->hold_count = s->hold_count;
-	r->source = source_intern(d, &s->value);
+	r->source = source_intern(d, s);
 	r->slot = BP_RULE_NONE;
 	r->next = BP_RULE_NONE;
 	r->clear = s->clear;
@@ -442,10 +460,11 @@ static int rule_fill(struct draft *d, uint32_t i)
 	r->payload = s->payload;
 	r->destination = s->destination;
 	r->severity = s->severity;
+	r->value_type = s->value.type;
 	if (s->combination != NULL)
 		combination_fill(r, s->combination);
 	r->stateful = r->has_clear || s->hold != BP_HOLD_NONE || s->repeat == BP_REPEAT_ON_CHANGE;
-	r->fast = r->stateful ? BP_RULE_FAST_NO : fast_way(s->value.kind);
+	r->fast = r->stateful ? BP_RULE_FAST_NO : fast_way(&d->sources[r->source]);
 	r->name_len = (uint8_t)name;
 	r->to_len = (uint16_t)to;
 	r->to_client = memmem(s->to, to, "{client}", 8) != NULL;
@@ -542,7 +561,8 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 	const uint64_t nodes = aligned(sources + d->n_sources * (uint64_t)sizeof(*d->sources));
 	const uint64_t absent = aligned(nodes + d->n_nodes * (uint64_t)sizeof(*d->nodes));
 	const uint64_t edges = aligned(absent + d->n_absent * (uint64_t)sizeof(uint32_t));
-	const uint64_t texts = edges + slots * sizeof(struct bp_ruleset_edge);
+	const uint64_t strings = edges + slots * sizeof(struct bp_ruleset_edge);
+	const uint64_t texts = strings + d->n_strings * (uint64_t)sizeof(*d->strings);
 
 	h->size = (texts + d->text_bytes + 7) & ~7ull; /* copied in words */
 	if (h->size > d->bank_size || h->size > IMAGE_MAX)
@@ -553,6 +573,8 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 	h->absent = (uint32_t)absent;
 	h->n_absent = d->n_absent;
 	h->edges = (uint32_t)edges;
+	h->strings = (uint32_t)strings;
+	h->n_strings = d->n_strings;
 	h->edge_mask = (uint32_t)(slots - 1);
 	h->n_rules = d->n_specs;
 	h->n_parts = d->n - d->n_specs;
@@ -567,8 +589,7 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 /* Replaces the rule number in bp_rule.filter with the offset of that rule's text. */
 static void write_texts(struct draft *d, const struct bp_ruleset *h, uint8_t *bank)
 {
-	uint32_t end =
-		h->edges + (uint32_t)((h->edge_mask + 1ull) * sizeof(struct bp_ruleset_edge));
+	uint32_t end = h->strings + h->n_strings * (uint32_t)sizeof(struct bp_value_strings);
 
 	/* the first rule of a chain precedes the others */
 	for (uint32_t i = 0; i < d->n; i++) {
@@ -627,6 +648,7 @@ static void write_image(struct draft *d, const struct bp_ruleset *h, uint8_t *ba
 	write_absent(d, h, bank);
 	memcpy(bank + h->rules, d->rules, d->n * sizeof(*d->rules));
 	memcpy(bank + h->sources, d->sources, d->n_sources * sizeof(*d->sources));
+	memcpy(bank + h->strings, d->strings, d->n_strings * sizeof(*d->strings));
 	memcpy(bank + h->nodes, d->nodes, d->n_nodes * sizeof(*d->nodes));
 	memcpy(bank, h, sizeof(*h));
 }
@@ -639,6 +661,7 @@ static int draft_init(struct draft *d)
 	d->spec = malloc(n * sizeof(*d->spec));
 	d->rules = aligned_alloc(64, n * sizeof(*d->rules));
 	d->sources = malloc(n * sizeof(*d->sources));
+	d->strings = malloc(n * sizeof(*d->strings));
 	d->source_index = calloc(sources, sizeof(*d->source_index));
 	d->source_mask = (uint32_t)(sources - 1);
 	d->nodes_room = d->edges_room = 1024;
@@ -647,8 +670,8 @@ static int draft_init(struct draft *d)
 	d->edges = malloc(d->edges_room * sizeof(*d->edges));
 	d->edge_index = calloc(2 * (size_t)d->edges_room, sizeof(*d->edge_index));
 	d->edge_mask = 2 * d->edges_room - 1;
-	if (!d->spec || !d->rules || !d->sources || !d->source_index || !d->nodes || !d->tails ||
-		!d->edges || !d->edge_index)
+	if (!d->spec || !d->rules || !d->sources || !d->strings || !d->source_index || !d->nodes ||
+		!d->tails || !d->edges || !d->edge_index)
 		return no_memory(d);
 	node_add(d); /* the root */
 	return 0;
@@ -659,6 +682,7 @@ static void draft_free(struct draft *d)
 	free(d->spec);
 	free(d->rules);
 	free(d->sources);
+	free(d->strings);
 	free(d->source_index);
 	free(d->nodes);
 	free(d->tails);

@@ -8,7 +8,7 @@
 static bool array_valid(
 	const struct bp_ruleset *rs, uint32_t offset, uint64_t n, uint64_t size, uint32_t align)
 {
-	const uint64_t bytes = n * size; /* n < 2^33, size < 2^10 */
+	const uint64_t bytes = n * size; /* n < 2^33, size < 2^12 */
 
 	return offset >= sizeof(*rs) && offset % align == 0 && offset <= rs->size &&
 	       bytes <= rs->size - offset;
@@ -101,7 +101,8 @@ static bool path_valid(const struct bp_json_path *p)
 	if (p->steps > BP_JSON_STEPS_MAX)
 		return false;
 	for (uint32_t i = 0; i < p->steps; i++) {
-		if (p->step[i].name_off + p->step[i].name_len > BP_JSON_NAMES_MAX)
+		if (p->step[i].name_off + p->step[i].name_len > BP_JSON_NAMES_MAX ||
+			p->step[i].every > 1)
 			return false;
 	}
 	return true;
@@ -122,6 +123,9 @@ static bool sources_valid(const struct bp_ruleset *rs)
 
 		if ((s->kind == BP_VALUE_JSON && !path_valid(&s->json)) ||
 			(s->kind == BP_VALUE_SPARKPLUG && !sparkplug_valid(s)))
+			return false;
+		if (s->strings > rs->n_strings ||
+			(s->strings != 0 && !bp_value_strings_valid(bp_ruleset_strings(rs, s))))
 			return false;
 	}
 	return true;
@@ -211,6 +215,7 @@ bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t 
 	       (uint64_t)rs->n_rules + rs->n_parts < BP_RULE_NONE &&
 	       array_valid(rs, rs->rules, bp_ruleset_all(rs), sizeof(struct bp_rule), 64) &&
 	       array_valid(rs, rs->sources, rs->n_sources, sizeof(struct bp_value_source), 8) &&
+	       array_valid(rs, rs->strings, rs->n_strings, sizeof(struct bp_value_strings), 1) &&
 	       array_valid(rs, rs->nodes, rs->n_nodes, sizeof(struct bp_ruleset_node), 16) &&
 	       array_valid(rs, rs->absent, rs->n_absent, sizeof(uint32_t), 4) &&
 	       array_valid(rs, rs->edges, (uint64_t)rs->edge_mask + 1,

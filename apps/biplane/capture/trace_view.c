@@ -101,6 +101,19 @@ static json_t *counts_json(const struct parts *p)
 	return list;
 }
 
+/* The value that a rule has evaluated. A trace has the index of a string in the rule's list. */
+static json_t *rule_value(const struct bp_trace_rule *r)
+{
+	if (!r->has_value)
+		return json_null();
+	if (r->value_type == BP_VALUE_BOOLEAN)
+		return json_boolean(r->value != 0);
+	if (r->value_type == BP_VALUE_STRING)
+		return r->value < 0 ? json_string("another string")
+				    : json_sprintf("string %.0f of the rule", r->value);
+	return json_real(r->value);
+}
+
 static json_t *rules_json(const struct parts *p)
 {
 	json_t *list = json_array();
@@ -114,8 +127,7 @@ static json_t *rules_json(const struct parts *p)
 			bp_text_condition(&raise, condition);
 		json_array_append_new(list,
 			json_pack("{so so ss ss}", "rule", bp_text_json(r->name, sizeof(r->name)),
-				"value", r->has_value ? json_real(r->value) : json_null(), "raise",
-				condition, "verdict",
+				"value", rule_value(r), "raise", condition, "verdict",
 				!r->has_value                      ? "no value"
 				: r->verdict <= BP_VERDICT_CLEARED ? verdicts[r->verdict]
 								   : "unknown"));
@@ -331,6 +343,10 @@ static void print_rules(const json_t *step, FILE *out)
 		fputs(": ", out);
 		if (json_is_real(value))
 			fprintf(out, "value %.15g, ", json_real_value(value));
+		else if (json_is_string(value))
+			fprintf(out, "value %s, ", json_string_value(value));
+		else if (json_is_boolean(value))
+			fprintf(out, "value %s, ", json_is_true(value) ? "true" : "false");
 		fprintf(out, "raise %s: %s\n", text_of(rule, "raise"), text_of(rule, "verdict"));
 	}
 	json_array_foreach(json_object_get(step, "alarms"), i, alarm)

@@ -13,6 +13,7 @@
 #include "apps/biplane/events/event_reader.h"
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/text.h"
+#include "apps/biplane/text_value.h"
 #include "biplane/counters/mqtt.h"
 #include "shm/fault.h"
 #include "shm/hash.h"
@@ -384,8 +385,8 @@ json_t *bp_event_json_alarm(const struct bp_event_json *x, const struct bp_alarm
 	event = bp_event_json_head(x, BP_EVENT_ALARM, a->time_ns);
 	set_port(x, event, a->flow.port);
 	set_tuple(event, &t);
-	o = json_pack("{ss so sf}", "state", a->state == BP_ALARM_CLEARED ? "cleared" : "raised",
-		"rule", bp_text_json(a->rule, sizeof(a->rule)), "value", a->value);
+	o = json_pack("{ss so so}", "state", a->state == BP_ALARM_CLEARED ? "cleared" : "raised",
+		"rule", bp_text_json(a->rule, sizeof(a->rule)), "value", bp_text_alarm_json(a));
 	set_integer(o, "id", a->id);
 	if (bp_severity_name(a->severity) != NULL)
 		set(o, "severity", json_string(bp_severity_name(a->severity)));

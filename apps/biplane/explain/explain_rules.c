@@ -8,6 +8,7 @@
 #include "apps/biplane/explain/filter_match.h"
 #include "apps/biplane/show/mqtt/rules_copy.h"
 #include "apps/biplane/text.h"
+#include "apps/biplane/text_value.h"
 #include "services/mqtt/topic_hash.h"
 #include "shm/fault.h"
 #include "shm/rules/rule_state.h"
@@ -80,13 +81,14 @@ static void ago(uint64_t then_ns, uint64_t now_ns, char out[BP_FAULT_DURATION_LE
 
 static void check_last(const struct bp_explain *e, const struct bp_alarm_log *a, json_t *checks)
 {
-	char time[BP_TEXT_TIME];
+	char time[BP_TEXT_TIME], value[BP_TEXT_ALARM_VALUE];
 
 	if (a == NULL)
 		return;
 	bp_text_time(a->time_ns, time);
-	bp_explain_add(checks, "last alarm", BP_EXPLAIN_INFO, "%s %.19sZ, value %g",
-		a->state == BP_ALARM_CLEARED ? "cleared" : "raised", time, a->value);
+	bp_text_alarm_value(a, value);
+	bp_explain_add(checks, "last alarm", BP_EXPLAIN_INFO, "%s %.19sZ, value %s",
+		a->state == BP_ALARM_CLEARED ? "cleared" : "raised", time, value);
 }
 
 /* "3 values in a row", "10 s" */
@@ -106,9 +108,10 @@ static void hold_text(const struct bp_rule *r, char *out, size_t size)
 static void check_hold(const struct bp_explain *e, const struct bp_rule *r,
 	const struct bp_rule_state_view *v, json_t *checks)
 {
-	char condition[BP_TEXT_CONDITION], hold[96], time[BP_FAULT_DURATION_LEN];
+	char condition[BP_TEXT_RULE_CONDITION], hold[96], time[BP_FAULT_DURATION_LEN];
+	char value[BP_TEXT_RULE_VALUE];
 
-	bp_text_condition(&r->raise, condition);
+	bp_text_rule_condition(e->rules, r, &r->raise, condition);
 	if (r->hold == BP_HOLD_NONE) {
 		bp_explain_add(checks, "condition", BP_EXPLAIN_OK,
 			"the next value that is %s raises an alarm%s", condition,
@@ -116,6 +119,7 @@ static void check_hold(const struct bp_explain *e, const struct bp_rule *r,
 		return;
 	}
 	hold_text(r, hold, sizeof(hold));
+	bp_text_rule_value(e->rules, r, v != NULL ? (double)v->value : 0, value);
 	bp_explain_add(checks, "condition", BP_EXPLAIN_OK,
 		"%s must be %s; a value that is not begins again", hold, condition);
 	if (v == NULL || !v->holding) {
@@ -123,28 +127,30 @@ static void check_hold(const struct bp_explain *e, const struct bp_rule *r,
 			"not in progress: no value was seen, or the last one was not %s",
 			condition);
 	} else if (r->hold == BP_HOLD_COUNT) {
-		bp_explain_add(checks, "hold", BP_EXPLAIN_INFO, "%" PRIu64 " of %u, last value %g",
-			v->hold_count, r->hold_count, (double)v->value);
+		bp_explain_add(checks, "hold", BP_EXPLAIN_INFO, "%" PRIu64 " of %u, last value %s",
+			v->hold_count, r->hold_count, value);
 	} else {
 		ago(v->since_ns, e->mono_ns, time);
-		bp_explain_add(checks, "hold", BP_EXPLAIN_INFO, "in progress for %s, last value %g",
-			time, (double)v->value);
+		bp_explain_add(checks, "hold", BP_EXPLAIN_INFO, "in progress for %s, last value %s",
+			time, value);
 	}
 }
 
 static void check_raised(const struct bp_explain *e, const struct bp_rule *r,
 	const struct bp_rule_state_view *v, json_t *checks)
 {
-	char raise[BP_TEXT_CONDITION], clear[BP_TEXT_CONDITION], since[BP_FAULT_DURATION_LEN],
-		used[BP_FAULT_DURATION_LEN];
+	char raise[BP_TEXT_RULE_CONDITION], clear[BP_TEXT_RULE_CONDITION],
+		since[BP_FAULT_DURATION_LEN], used[BP_FAULT_DURATION_LEN],
+		value[BP_TEXT_RULE_VALUE];
 
-	bp_text_condition(&r->raise, raise);
-	bp_text_condition(&r->clear, clear);
+	bp_text_rule_condition(e->rules, r, &r->raise, raise);
+	bp_text_rule_condition(e->rules, r, &r->clear, clear);
+	bp_text_rule_value(e->rules, r, (double)v->value, value);
 	ago(v->since_ns, e->unix_ns, since);
 	ago(v->used_ns, e->mono_ns, used);
 	bp_explain_add(checks, "state", BP_EXPLAIN_INFO,
-		"raised for %s; last value %g, %s ago; cleared by a value that is %s%s", since,
-		(double)v->value, used, r->has_clear ? clear : "not ", r->has_clear ? "" : raise);
+		"raised for %s; last value %s, %s ago; cleared by a value that is %s%s", since,
+		value, used, r->has_clear ? clear : "not ", r->has_clear ? "" : raise);
 	if (r->repeat == BP_REPEAT_EVERY)
 		bp_explain_add(checks, "repeat", BP_EXPLAIN_OK,
 			"every: each further value that is %s publishes an alarm", raise);
@@ -181,10 +187,10 @@ static const char *destination_of(const struct bp_rule *r)
 static json_t *rule_head(const struct bp_explain *e, const struct bp_rule *r)
 {
 	const struct rule_sums s = sums_of(e, r->slot);
-	char raise[BP_TEXT_CONDITION], clear[BP_TEXT_CONDITION];
+	char raise[BP_TEXT_RULE_CONDITION], clear[BP_TEXT_RULE_CONDITION];
 
-	bp_text_condition(&r->raise, raise);
-	bp_text_condition(&r->clear, clear);
+	bp_text_rule_condition(e->rules, r, &r->raise, raise);
+	bp_text_rule_condition(e->rules, r, &r->clear, clear);
 	return json_pack("{so so ss so ss ss ss sI sI sI sI}", "rule",
 		bp_text_json(r->name, sizeof(r->name)), "filter",
 		bp_text_json(bp_rules_filter(e->rules, r), r->filter_len), "raise", raise, "clear",

@@ -86,7 +86,7 @@ struct bp_alarm *test_alarm_make(const struct test_alarm *t)
 {
 	struct bp_alarm *a =
 		calloc(1, sizeof(*a) + length(t->rule) + length(t->client_id) + length(t->topic) +
-				  length(t->to) + length(t->payload));
+				  length(t->to) + length(t->payload) + length(t->value_string));
 	static const uint8_t ip[4] = {10, 0, 0, 5};
 	char *at = a->text;
 
@@ -100,7 +100,7 @@ struct bp_alarm *test_alarm_make(const struct test_alarm *t)
 	a->severity = t->severity;
 	a->client_port = 40312;
 	memcpy(a->client_ip, ip, sizeof(ip));
-	a->rule_len = (uint16_t)length(t->rule);
+	a->rule_len = (uint8_t)length(t->rule);
 	a->client_id_len = (uint16_t)length(t->client_id);
 	a->topic_len = (uint16_t)length(t->topic);
 	a->to_len = (uint16_t)length(t->to);
@@ -109,7 +109,9 @@ struct bp_alarm *test_alarm_make(const struct test_alarm *t)
 	at = append(at, t->client_id);
 	at = append(at, t->topic);
 	at = append(at, t->to);
-	append(at, t->payload);
+	at = append(at, t->payload);
+	a->value_text = bp_alarm_value_text(t->value_type, (uint8_t)length(t->value_string));
+	append(at, t->value_string);
 	return a;
 }
 

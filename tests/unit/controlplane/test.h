@@ -61,6 +61,8 @@ struct test_alarm {
 	double value;
 	uint8_t state, flags, qos, severity;
 	const char *rule, *client_id, *topic, *to, *payload;
+	enum bp_alarm_value value_type;
+	const char *value_string; /* of a string */
 };
 struct bp_alarm *test_alarm_make(const struct test_alarm *t);
 /* Rule "r", topic "t", published on `to`; payload is the id in decimal, filled up to `pad` bytes.

@@ -4,6 +4,7 @@
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
+#include "apps/biplane/text_value.h"
 #include "controlplane/alarms/alarm_log.h"
 
 static json_t *severity(const struct bp_alarm_log *a)
@@ -19,11 +20,11 @@ static json_t *alarm_row(const struct bp_alarm_log *a)
 
 	bp_text_time(a->time_ns, time);
 	bp_text_address(a->client_ip, a->flags & BP_ALARM_F_IP6, a->client_port, client);
-	return json_pack("{sI ss sI so ss so sf ss so so so ss}", "id", (json_int_t)a->id, "time",
+	return json_pack("{sI ss sI so ss so so ss so so so ss}", "id", (json_int_t)a->id, "time",
 		time, "time_ns", (json_int_t)a->time_ns, "rule",
 		bp_text_json(a->rule, sizeof(a->rule)), "state",
 		a->state == BP_ALARM_CLEARED ? "cleared" : "raised", "severity", severity(a),
-		"value", a->value, "client", client, "client_id",
+		"value", bp_text_alarm_json(a), "client", client, "client_id",
 		bp_text_json(a->client_id, sizeof(a->client_id)), "topic",
 		bp_text_json(a->topic, sizeof(a->topic)), "publish_topic",
 		bp_text_json(a->to, sizeof(a->to)), "action",

@@ -6,6 +6,7 @@
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
+#include "apps/biplane/text_value.h"
 
 static void add_stats(json_t *row, const struct bp_shm *m, uint32_t slot)
 {
@@ -52,11 +53,11 @@ static json_t *severity(const struct bp_rule *r)
 
 static json_t *rule_row(const struct bp_ruleset *rs, const struct bp_rule *r)
 {
-	char source[BP_TEXT_SOURCE], raise[BP_TEXT_CONDITION], clear[BP_TEXT_CONDITION];
+	char source[BP_TEXT_SOURCE], raise[BP_TEXT_RULE_CONDITION], clear[BP_TEXT_RULE_CONDITION];
 
 	bp_text_source(bp_ruleset_source(rs, r->source), source);
-	bp_text_condition(&r->raise, raise);
-	bp_text_condition(&r->clear, clear);
+	bp_text_rule_condition(rs, r, &r->raise, raise);
+	bp_text_rule_condition(rs, r, &r->clear, clear);
 	return json_pack("{so so so ss so so ss so ss so ss}", "name",
 		bp_text_json(r->name, sizeof(r->name)), "filter",
 		bp_text_json(bp_rules_filter(rs, r), r->filter_len), "value",

@@ -158,6 +158,41 @@ static void cleared_ip6_no_client_id(void **state)
 	free(a);
 }
 
+/* The value has the type that it has in the device's payload. */
+static void strings_and_booleans(void **state)
+{
+	static const struct {
+		enum bp_alarm_value type;
+		double value;
+		const char *string, *expected;
+	} cases[] = {
+		{BP_ALARM_BOOLEAN, 1, NULL, ",\"value\":true,\"topic\""},
+		{BP_ALARM_BOOLEAN, 0, NULL, ",\"value\":false,\"topic\""},
+		{BP_ALARM_STRING, -1, "", ",\"value\":\"\",\"topic\""},
+		{BP_ALARM_STRING, 2, "a\"\\\n\x01\xc3\xa9",
+			",\"value\":\"a\\\"\\\\\\n\\u0001\xc3\xa9\",\"topic\""},
+		{BP_ALARM_STRING_TRUNCATED, -1, "long",
+			",\"value\":\"long\",\"value_truncated\":true,\"topic\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct test_alarm t = plain;
+		struct bp_alarm *a;
+		json_t *parsed;
+
+		t.value = cases[i].value;
+		t.value_type = cases[i].type;
+		t.value_string = cases[i].string;
+		a = test_alarm_make(&t);
+		parsed = json_loads(envelope(a), 0, NULL);
+		assert_non_null(parsed);
+		json_decref(parsed);
+		assert_non_null(strstr(envelope(a), cases[i].expected));
+		free(a);
+	}
+}
+
 static const char *uid_of(const struct bp_alarm *a)
 {
 	static char uid[BP_ALARM_UID_LEN + 1];
@@ -343,6 +378,7 @@ int main(void)
 		cmocka_unit_test(exact_text),
 		cmocka_unit_test(severity_and_annotations),
 		cmocka_unit_test(annotations_are_those_of_the_active_rules),
+		cmocka_unit_test(strings_and_booleans),
 		cmocka_unit_test(cleared_ip6_no_client_id),
 		cmocka_unit_test(the_uid_depends_on_rule_topic_and_transition),
 		cmocka_unit_test(escaped_strings_are_valid_json),

@@ -462,6 +462,9 @@ struct told_list rig_told(struct rig *r)
 		text_of(t->client, sizeof(t->client), bp_alarm_client_id(a), a->client_id_len);
 		text_of(t->topic, sizeof(t->topic), bp_alarm_topic(a), a->topic_len);
 		text_of(t->to, sizeof(t->to), bp_alarm_to(a), a->to_len);
+		t->value_text = a->value_text;
+		text_of(t->value_string, sizeof(t->value_string), bp_alarm_value_string(a),
+			bp_alarm_value_len(a->value_text));
 		t->payload_len = a->payload_len;
 		t->payload = malloc((size_t)a->payload_len + 1);
 		must(t->payload != NULL, "no memory");

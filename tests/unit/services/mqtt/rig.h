@@ -102,6 +102,8 @@ struct told {
 	char rule[64], client[256], topic[1100], to[1400];
 	uint8_t *payload;
 	uint32_t payload_len;
+	uint8_t value_text; /* as in struct bp_alarm */
+	char value_string[64];
 	struct bp_alarm_times times;
 };
 struct told_list {

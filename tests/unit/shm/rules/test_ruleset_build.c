@@ -253,12 +253,22 @@ static void any_change_of_a_rule_makes_another(void **state)
 	CHANGED(s.action = BP_ACTION_MIRROR);
 	CHANGED(s.payload = BP_PAYLOAD_ENVELOPE);
 	CHANGED(s.destination = BP_DESTINATION_KAFKA);
+	CHANGED(s.value.type = BP_VALUE_BOOLEAN);
+	CHANGED(s.value.type = BP_VALUE_STRING);
+	CHANGED((s.value.type = BP_VALUE_STRING, s.strings.n = 1, s.strings.text[0][0] = 'a'));
+	CHANGED((s.value.type = BP_VALUE_STRING, s.strings.n = 1, s.strings.text[0][0] = 'b'));
+	CHANGED((s.value.scaled = 1, s.value.scale = 2));
+	CHANGED((s.value.scaled = 1, s.value.scale = 3));
+	CHANGED((s.value.scaled = 1, s.value.scale = 2, s.value.offset = 1));
 	/* settings without a meaning change nothing */
 	s = base;
 	s.hold_ns = 77;
 	s.clear.b = 5;
 	s.value.json.steps = 3;
 	s.value.binary.pad = 9;
+	s.value.scale = 2;
+	s.value.match = BP_ELEMENT_ALL;
+	s.strings.n = 1;
 	s.name[30] = 'x';
 	/* nor do those that only describe the alarms */
 	s.severity = BP_SEVERITY_MAJOR;
@@ -450,9 +460,55 @@ static void slots_and_paths_stay_inside(void **state)
 	assert_false(bp_ruleset_valid(rs, size, 1));
 	source->json.step[2].name_off = BP_JSON_NAMES_MAX - 4;
 	assert_true(bp_ruleset_valid(rs, size, 1));
+	source->json.step[1].every = 2; /* they are counted */
+	assert_false(bp_ruleset_valid(rs, size, 1));
+	source->json.step[1].every = 1;
+	assert_true(bp_ruleset_valid(rs, size, 1));
 	source->kind = BP_VALUE_TEXT; /* then no one checks the path */
 	source->json.steps = BP_JSON_STEPS_MAX + 1;
 	assert_true(bp_ruleset_valid(rs, size, 1));
+	free(rs);
+	free(s);
+}
+
+static void strings_are_stored_once_and_stay_inside(void **state)
+{
+	static const char *const filters[] = {"a", "b", "c", "d"};
+	struct bp_rule_spec *s = specs_of(filters, 4);
+	const struct bp_value_source *source[4];
+	struct bp_value_strings *strings;
+	struct bp_ruleset *rs;
+	uint64_t size;
+
+	(void)state;
+	for (int i = 1; i < 4; i++) {
+		s[i].value.type = BP_VALUE_STRING;
+		s[i].strings = (struct bp_value_strings){.n = 1, .len = {4}, .text = {"open"}};
+	}
+	s[3].strings.text[0][0] = 'O';
+	rs = build(s, 4);
+	size = rs->size;
+	for (uint32_t i = 0; i < 4; i++)
+		source[i] = bp_ruleset_source(rs, bp_ruleset_rule(rs, i)->source);
+	assert_null(bp_ruleset_strings(rs, source[0]));
+	assert_ptr_equal(source[1], source[2]);
+	assert_int_equal(rs->n_strings, 2);
+	assert_string_equal(bp_ruleset_strings(rs, source[1])->text[0], "open");
+	assert_string_equal(bp_ruleset_strings(rs, source[3])->text[0], "Open");
+	assert_int_equal(bp_ruleset_rule(rs, 0)->fast, BP_RULE_FAST_TEXT);
+	assert_int_equal(bp_ruleset_rule(rs, 1)->fast, BP_RULE_FAST_NO);
+	strings = (struct bp_value_strings *)(void *)((uint8_t *)rs + rs->strings);
+	assert_true(bp_ruleset_valid(rs, size, 4));
+	strings[1].n = BP_VALUE_STRINGS_MAX + 1;
+	assert_false(bp_ruleset_valid(rs, size, 4));
+	strings[1].n = 1;
+	strings[1].len[0] = BP_VALUE_STRING_MAX + 1;
+	assert_false(bp_ruleset_valid(rs, size, 4));
+	strings[1].len[0] = 4;
+	rs->n_strings = 1; /* of which the second is used */
+	assert_false(bp_ruleset_valid(rs, size, 4));
+	rs->n_strings = UINT32_MAX;
+	assert_false(bp_ruleset_valid(rs, size, 4));
 	free(rs);
 	free(s);
 }
@@ -474,6 +530,7 @@ int main(void)
 		cmocka_unit_test(the_same_bank_can_be_built_over),
 		cmocka_unit_test(damage_is_found_or_harmless),
 		cmocka_unit_test(slots_and_paths_stay_inside),
+		cmocka_unit_test(strings_are_stored_once_and_stay_inside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
