@@ -173,16 +173,16 @@ static void check_clear(
 	const struct bp_yaml *clear = bp_good(n, "clear");
 	char number[32];
 	double v;
-	int len;
 
-	if (clear == NULL || bp_good(n, "raise") == NULL || !find_overlap(rule, &v))
+	if (clear == NULL || bp_good(n, "raise") == NULL ||
+		!(rule->value.type == BP_VALUE_NUMBER ? find_overlap(rule, &v)
+						      : bp_value_overlap(rule, &v)))
 		return;
-	len = bp_number_format(v, number);
 	bp_warning(r->messages, clear->line, clear->column,
-		"%s.clear: %.*s would both raise and clear this alarm; expected conditions that no "
+		"%s.clear: %s would both raise and clear this alarm; expected conditions that no "
 		"value "
 		"meets together",
-		r->path, len, number);
+		r->path, bp_value_text_of(rule, v, number));
 }
 
 /* The payload of the device has no space for them. */
@@ -214,6 +214,7 @@ void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
 				r->path);
 		rule->payload = BP_PAYLOAD_ORIGINAL;
 	}
+	bp_check_value(r, n, rule);
 	check_clear(r, n, rule);
 	check_annotations(r, n, rule);
 	bp_check_sparkplug(r, n, rule);

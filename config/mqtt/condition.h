@@ -9,7 +9,8 @@
 
 /* For the rows of mqtt.rules[].raise and clear. */
 
-#define BP_CONDITIONS (BP_COND_OUTSIDE + 1)
+#define BP_CONDITION_ONE_OF (BP_COND_OUTSIDE + 1) /* INSIDE of the rule's strings */
+#define BP_CONDITIONS (BP_CONDITION_ONE_OF + 1)
 
 struct bp_bounds {
 	double a, b; /* b: second number of a range */
@@ -20,11 +21,17 @@ struct bp_bounds {
 struct bp_condition_map {
 	bool has[BP_CONDITIONS];
 	struct bp_bounds bounds;
+	struct bp_rule_spec *rule; /* the rule of the condition: type and strings of its value */
 };
 
 /* Types of struct bp_bounds: `a` alone, and both numbers. */
 extern const struct bp_type bp_type_bound, bp_type_bounds;
+/* Those of struct bp_condition_map, for values of each type. */
+extern const struct bp_type bp_type_operand, bp_type_operands;
 
-bool bp_condition_unfold(const void *field, void *base);
+bool bp_raise_unfold(const void *field, void *base);
+bool bp_clear_unfold(const void *field, void *base);
+/* Brings the strings of a rule that was read into the order that its conditions need. */
+void bp_condition_sort_strings(struct bp_rule_spec *rule);
 
 #endif

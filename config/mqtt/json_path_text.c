@@ -41,7 +41,9 @@ void bp_json_path_format(const struct bp_json_path *path, char *out)
 		const char *name = path->names + path->step[i].name_off;
 		size_t len = path->step[i].name_len;
 
-		if (path->step[i].is_index)
+		if (path->step[i].every)
+			p = stpcpy(p, "[*]");
+		else if (path->step[i].is_index)
 			p += sprintf(p, "[%u]", path->step[i].index);
 		else if (is_word(name, len))
 			p += sprintf(p, ".%.*s", (int)len, name);

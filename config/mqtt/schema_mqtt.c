@@ -26,6 +26,8 @@ static const char *const binary_names[] = {"int8", "int16", "int32", "int64", "u
 	"uint32", "uint64", "float32", "float64", NULL};
 static const char *const byte_order_names[] = {"big", "little", NULL};
 static const char *const historical_names[] = {"ignore", "evaluate", NULL};
+static const char *const value_type_names[] = {"number", "string", "boolean", NULL};
+static const char *const match_names[] = {"any", "all", NULL};
 static const char *const repeat_names[] = {"every", "on_change", NULL};
 static const char *const severity_names[] = {
 	"none", "info", "warning", "minor", "major", "critical", NULL};
@@ -119,6 +121,21 @@ static bool has_max_age(const void *base)
 	return ((const struct bp_rule_spec *)base)->max_age_ns != 0;
 }
 
+static bool has_type(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->value.type != BP_VALUE_NUMBER;
+}
+
+static bool has_match(const void *base)
+{
+	return bp_value_has_elements(&((const struct bp_rule_spec *)base)->value);
+}
+
+static bool is_scaled(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->value.scaled;
+}
+
 /* clang-format off */
 #define COMPARISON(of_, key_, op_, type_, member_, help_) \
 	{.path = "mqtt.rules[]." of_ "." key_, .type = &type_, IN(bp_condition_map, bounds member_), .flags = BP_RELOAD, GIVEN(bp_condition_map, has[op_]), .preset_text = "none", \
@@ -128,8 +145,9 @@ static bool has_max_age(const void *base)
 	COMPARISON(of_, "at_least", BP_COND_GE, bp_type_bound, .a, "Values greater than or equal to this number."), \
 	COMPARISON(of_, "below", BP_COND_LT, bp_type_bound, .a, "Values less than this number."), \
 	COMPARISON(of_, "at_most", BP_COND_LE, bp_type_bound, .a, "Values less than or equal to this number."), \
-	COMPARISON(of_, "equals", BP_COND_EQ, bp_type_bound, .a, "Values equal to this number."), \
-	COMPARISON(of_, "not_equals", BP_COND_NE, bp_type_bound, .a, "Values not equal to this number."), \
+	COMPARISON(of_, "equals", BP_COND_EQ, bp_type_operand, .a, "Values equal to this number, boolean or string."), \
+	COMPARISON(of_, "not_equals", BP_COND_NE, bp_type_operand, .a, "Values not equal to this number, boolean or string."), \
+	COMPARISON(of_, "one_of", BP_CONDITION_ONE_OF, bp_type_operands, , "Strings of this list, with value type string."), \
 	COMPARISON(of_, "inside", BP_COND_INSIDE, bp_type_bounds, , "Values from A to B, including A and B."), \
 	COMPARISON(of_, "outside", BP_COND_OUTSIDE, bp_type_bounds, , "Values less than A or greater than B.")
 
@@ -280,9 +298,9 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.rules[].topic", .type = &bp_type_filter, IN(bp_rule_spec, filter), .flags = BP_RELOAD, .min = 1, .present = has_topic, .preset_text = "required, unless all or any is given",
 	 .help = "MQTT topic filter of the publications that the rule evaluates; + and # are wildcards."},
 	{.path = "mqtt.rules[].value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_plain, .preset = "text",
-	 .help = "Format of the value in the payload: text (the whole payload is one decimal number), or a mapping with json or binary. A payload without such a number is counted and not evaluated."},
+	 .help = "Format of the value in the payload: text (the whole payload is one decimal number), sparkplug_online, or a mapping with json, binary or sparkplug, and with type, match, scale and offset. A mapping without a source is the whole payload. A payload without such a value is counted and not evaluated."},
 	{.path = "mqtt.rules[].value.json", .type = &bp_type_json_path, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_json, .preset_text = "none",
-	 .help = "JSON path of the number in a JSON payload."},
+	 .help = "JSON path of the value in a JSON payload. [*] is each element of an array."},
 	{.path = "mqtt.rules[].value.binary", .type = &bp_type_section, .flags = BP_RELOAD, .present = is_binary,
 	 .help = "Position and type of a binary number."},
 	{.path = "mqtt.rules[].value.binary.offset", .type = &bp_type_uint, IN(bp_rule_spec, value.binary.offset), .flags = BP_RELOAD, .max = 268435455, .preset = "0",
@@ -297,10 +315,18 @@ static const struct bp_setting rows[] = {
 	 .help = "Values of the metric that are marked as historical: not evaluated (ignore), or evaluated as others (evaluate)."},
 	{.path = "mqtt.rules[].value.death", .type = &bp_type_bound, IN(bp_rule_spec, value.sparkplug.death), .flags = BP_RELOAD, GIVEN(bp_rule_spec, value.sparkplug.has_death), .present = is_sparkplug, .preset_text = "none: a death is not evaluated",
 	 .help = "Value of the metric at the death of its node or device, so that the death raises or clears the alarm."},
-	{.path = "mqtt.rules[].raise", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_condition_unfold, .flags = BP_RELOAD, .present = is_plain, .preset_text = "required, unless absent, all or any is given",
+	{.path = "mqtt.rules[].value.type", .type = &bp_type_enum, IN(bp_rule_spec, value.type), .flags = BP_RELOAD, .enum_names = value_type_names, .present = has_type, .preset = "number",
+	 .help = "Type of the value in the payload; a payload with a value of another type has no value. string: compared with equals, not_equals and one_of; without json, the whole payload without the blanks around it. boolean: true or false, compared with equals and not_equals."},
+	{.path = "mqtt.rules[].value.match", .type = &bp_type_enum, IN(bp_rule_spec, value.match), .flags = BP_RELOAD, .enum_names = match_names, .present = has_match, .preset = "any",
+	 .help = "With [*] in the path, the elements that must meet a condition. any: raise is met by at least one element, clear by all. all: raise is met by all elements, clear by at least one. Elements without such a value do not count."},
+	{.path = "mqtt.rules[].value.scale", .type = &bp_type_bound, IN(bp_rule_spec, value.scale), .flags = BP_RELOAD, .present = is_scaled, .preset = "1",
+	 .help = "Factor that the number is multiplied with before it is evaluated, such as a conversion of units."},
+	{.path = "mqtt.rules[].value.offset", .type = &bp_type_bound, IN(bp_rule_spec, value.offset), .flags = BP_RELOAD, .present = is_scaled, .preset = "0",
+	 .help = "Number that is added after the multiplication with scale."},
+	{.path = "mqtt.rules[].raise", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_raise_unfold, .flags = BP_RELOAD, .present = is_plain, .preset_text = "required, unless absent, all or any is given",
 	 .help = "Condition that raises the alarm."},
 	COMPARISONS("raise"),
-	{.path = "mqtt.rules[].clear", .type = &bp_type_condition, IN(bp_rule_spec, clear), .unfold = bp_condition_unfold, .flags = BP_RELOAD, GIVEN(bp_rule_spec, has_clear), .preset_text = "none: the alarm is cleared by the first value that does not raise it",
+	{.path = "mqtt.rules[].clear", .type = &bp_type_condition, IN(bp_rule_spec, clear), .unfold = bp_clear_unfold, .flags = BP_RELOAD, GIVEN(bp_rule_spec, has_clear), .preset_text = "none: the alarm is cleared by the first value that does not raise it",
 	 .help = "Condition that clears the alarm (hysteresis). A value that neither raises nor clears leaves the alarm's state unchanged."},
 	COMPARISONS("clear"),
 	{.path = "mqtt.rules[].absent", .type = &bp_type_duration, IN(bp_rule_spec, absent_ns), .flags = BP_RELOAD, .min = S, .max = 30 * DAY, .present = is_absence, .preset_text = "none",
@@ -311,7 +337,7 @@ static const struct bp_setting rows[] = {
 	 .help = "MQTT topic of the part. A level {NAME} is any level; all parts of a combination have the same names. + and # are not allowed."},
 	{.path = "mqtt.rules[].all[].value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .like = "mqtt.rules[].value", .preset = "text",
 	 .help = "As mqtt.rules[].value."},
-	{.path = "mqtt.rules[].all[].condition", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_condition_unfold, .flags = BP_REQUIRED | BP_RELOAD, .like = "mqtt.rules[].raise",
+	{.path = "mqtt.rules[].all[].condition", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_raise_unfold, .flags = BP_REQUIRED | BP_RELOAD, .like = "mqtt.rules[].raise",
 	 .help = "Condition of the part, as mqtt.rules[].raise."},
 	{.path = "mqtt.rules[].all[].max_age", .type = &bp_type_duration, IN(bp_rule_spec, max_age_ns), .flags = BP_RELOAD, .min = 100 * MS, .max = 30 * DAY, .present = has_max_age, .preset_text = "none: no limit",
 	 .help = "Time after which the last value of the part is unknown."},

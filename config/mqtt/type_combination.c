@@ -64,6 +64,7 @@ static void read_part(struct combination_reader *x, struct bp_yaml *e)
 	if (!add_step(x, e, BP_STEP_PART | x->c->n_parts))
 		return;
 	bp_read_section(x->r, x->part, e, part);
+	bp_check_value(x->r, e, part);
 	if (e->kind == BP_YAML_MAP)
 		x->topic[x->c->n_parts] = bp_yaml_find(e, "topic");
 	x->c->n_parts++;

@@ -100,6 +100,27 @@ static void expect_condition(const struct bp_setting *s, FILE *out)
 
 /* ---- the mapping ---- */
 
+static void check_short_form(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n,
+	const struct bp_rule_spec *rule)
+{
+	if (n->kind == BP_YAML_SCALAR && !n->bad && rule->value.type != BP_VALUE_NUMBER)
+		bp_reader_error(r, s, n,
+			"the short form compares numbers, and the value of the rule is none");
+}
+
+/* Whether the comparison exists for values of the rule's type. */
+static bool is_comparable(const struct bp_condition_map *map)
+{
+	const uint8_t type = map->rule->value.type;
+	bool ordered = false;
+
+	for (unsigned op = 0; op < BP_CONDITION_ONE_OF; op++)
+		ordered = ordered || (map->has[op] && op != BP_COND_EQ && op != BP_COND_NE);
+	return type == BP_VALUE_NUMBER
+		       ? !map->has[BP_CONDITION_ONE_OF]
+		       : !ordered && (type == BP_VALUE_STRING || !map->has[BP_CONDITION_ONE_OF]);
+}
+
 static void read_condition(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
 {
@@ -118,8 +139,11 @@ static void read_condition(
 		n->bad = true;
 		return;
 	}
-	if (!bp_reader_section_or_text(r, s, n, parse_condition, field))
+	if (!bp_reader_section_or_text(r, s, n, parse_condition, field)) {
+		check_short_form(r, s, n, (struct bp_rule_spec *)((char *)field - s->offset));
 		return;
+	}
+	map.rule = (struct bp_rule_spec *)((char *)field - s->offset);
 	bp_read_section(r, s, n, &map);
 	if (r->messages->errors != errors) {
 		n->bad = true;
@@ -129,28 +153,45 @@ static void read_condition(
 	for (unsigned op = 0; op < BP_CONDITIONS; op++) {
 		if (!map.has[op])
 			continue;
-		cond.op = (uint8_t)op;
+		cond.op = op == BP_CONDITION_ONE_OF ? BP_COND_INSIDE : (uint8_t)op;
 		cond.a = map.bounds.a;
 		cond.b = map.bounds.b;
 		given++;
 	}
 	if (given != 1)
 		bp_reader_error(r, s, n, "%u comparisons are given", given);
+	else if (!is_comparable(&map))
+		bp_reader_error(r, s, n, "the value of the rule is a %s",
+			map.rule->value.type == BP_VALUE_STRING
+				? "string, which has equals, not_equals and one_of"
+			: map.rule->value.type == BP_VALUE_BOOLEAN
+				? "boolean, which has equals and not_equals"
+				: "number, which has no one_of");
 	else
 		memcpy(field, &cond, sizeof(cond));
 }
 
 _Static_assert(sizeof(struct bp_condition_map) <= BP_UNFOLDED, "raise BP_UNFOLDED");
 
-bool bp_condition_unfold(const void *field, void *base)
+static bool unfold(const struct bp_condition *cond, const char *rule, struct bp_condition_map *map)
 {
-	const struct bp_condition *cond = field;
-	struct bp_condition_map *map = base;
-
-	map->has[cond->op] = true;
+	map->rule = (struct bp_rule_spec *)(uintptr_t)rule;
+	map->has[map->rule->value.type == BP_VALUE_STRING && cond->op == BP_COND_INSIDE
+			 ? BP_CONDITION_ONE_OF
+			 : cond->op] = true;
 	map->bounds.a = cond->a;
 	map->bounds.b = cond->b;
 	return true;
+}
+
+bool bp_raise_unfold(const void *field, void *base)
+{
+	return unfold(field, (const char *)field - offsetof(struct bp_rule_spec, raise), base);
+}
+
+bool bp_clear_unfold(const void *field, void *base)
+{
+	return unfold(field, (const char *)field - offsetof(struct bp_rule_spec, clear), base);
 }
 
 const struct bp_type bp_type_condition = {

@@ -3,7 +3,7 @@
 
 #include "config/mqtt/schema.h"
 
-/* The position of the number in a payload. */
+/* The value in a payload. */
 
 static bool parse_json(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
@@ -66,6 +66,7 @@ static bool parse_value(const struct bp_setting *s, const struct bp_config *c, c
 		return bp_fault_set(fault, 0, "'%s' is not a source of values",
 			bp_shown(text, strlen(text), shown));
 	rule->value.kind = BP_VALUE_TEXT;
+	rule->value.scale = 1;
 	return true;
 }
 
@@ -111,6 +112,7 @@ static void read_value(
 	if (n->n == 0)
 		bp_reader_error(r, s, n, "the mapping is empty");
 	check_options(r, s, n, rule);
+	rule->value.scaled = rule->value.scale != 1 || rule->value.offset != 0;
 }
 
 static void format_value(
@@ -127,7 +129,7 @@ static void expect_value(const struct bp_setting *s, FILE *out)
 {
 	(void)s;
 	fputs("text, sparkplug_online, {json: PATH}, {binary: {offset: N, type: TYPE, byte_order: "
-	      "big or little}} or {sparkplug: METRIC}",
+	      "big or little}}, {sparkplug: METRIC} or {type: TYPE}",
 		out);
 }
 

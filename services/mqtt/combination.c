@@ -208,6 +208,7 @@ static void decide(struct bp_mqtt_worker *in, const struct bp_combined *c,
 		struct bp_evaluated result_of = *of;
 
 		result_of.combined = c;
+		result_of.type = BP_VALUE_NUMBER;
 		result_of.value = now == BP_TRUTH_TRUE;
 		bp_rule_apply(in, c->rule, &result_of, topic_hash);
 		if (in->workers == 1)

@@ -22,6 +22,17 @@
 		.bad = {{"[5, 1]", "ends below its beginning"}, {"[1]", "no list of two numbers"}, \
 			{"[1, 2, 3]", "no list of two numbers"}, {"1..5", "no list of two numbers"}, \
 			{"[1, x]", "not a finite decimal number"}, {"[[1], 2]", "no number is given"}}}
+#define STRING_RULE_OPEN RULE_OPEN "value: {type: string}\n      "
+#define STRING_RULE STRING_RULE_OPEN "raise: {equals: x}\n      "
+#define TEXT63 "0123456789012345678901234567890123456789012345678901234567890123"
+#define ONE_OF(of_, before_)                                                                       \
+	{"mqtt.rules[]." of_ ".one_of", before_ of_ ":\n        ", "",                             \
+		.good = {{"[open, ajar, open]", "[\"ajar\", \"open\"]"}, {"['']", "[\"\"]"},        \
+			{"[true, 5]", "[\"5\", \"true\"]"}},                                       \
+		.bad = {{"open", "no list of strings"}, {"[]", "no list of strings"},              \
+			{"[[open]]", "no string is given"}, {"[" TEXT63 "]", "longer than 63 bytes"}, \
+			{"[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q]",                    \
+				"more than 16 strings"}}}
 #define MQTT BRIDGED "mqtt:\n  "
 #define EDGE_OPEN MQTT "publisher:\n    broker: \"mqtt://h\"\n    "
 #define TLS_OPEN MQTT "publisher:\n    broker: \"mqtts://h\"\n    tls:\n      "
@@ -280,6 +291,16 @@
 	{"mqtt.rules[].value.binary.byte_order",
 		RULE "value:\n        binary:\n          type: int8\n          ", "",
 		.good = {{"big", "big"}, {"little", "little"}}, .bad = {{"middle", "not a valid choice"}}},
+	{"mqtt.rules[].value.type", RULE_OPEN "raise:\n        equals: 1\n      value:\n        ", "",
+		.good = {{"string", "string"}},
+		.bad = {{"text", "not a valid choice"}, {"boolean", "neither true nor false"}}},
+	{"mqtt.rules[].value.match", RULE "value:\n        json: \"$[*]\"\n        ", "",
+		.good = {{"any", "any"}, {"all", "all"}}, .bad = {{"one", "not a valid choice"}}},
+	{"mqtt.rules[].value.scale", RULE "value:\n        ", "",
+		.good = {{"0.1", "0.1"}, {"-2", "-2"}},
+		.bad = {{"x", "not a finite decimal number"}, {"0", "with 0 each value is the offset"}}},
+	{"mqtt.rules[].value.offset", RULE "value:\n        ", "",
+		.good = {{"-40", "-40"}}, .bad = {{"x", "not a finite decimal number"}}},
 	{"mqtt.rules[].raise", RULE_OPEN, "",
 		.good = {{"\"> 80\"", AS("above: 80")}, {"\">=-.5\"", AS("at_least: -0.5")},
 			{"< +1e3", AS("below: 1000")}, {"<=0", AS("at_most: 0")},
@@ -304,6 +325,7 @@
 	BOUND("raise", RULE_OPEN, "above"), BOUND("raise", RULE_OPEN, "at_least"),
 	BOUND("raise", RULE_OPEN, "below"), BOUND("raise", RULE_OPEN, "at_most"),
 	BOUND("raise", RULE_OPEN, "equals"), BOUND("raise", RULE_OPEN, "not_equals"),
+	ONE_OF("raise", STRING_RULE_OPEN), ONE_OF("clear", STRING_RULE),
 	BOUNDS("raise", RULE_OPEN, "inside"), BOUNDS("raise", RULE_OPEN, "outside"),
 	BOUND("clear", RULE, "above"), BOUND("clear", RULE, "at_least"),
 	BOUND("clear", RULE, "below"), BOUND("clear", RULE, "at_most"),

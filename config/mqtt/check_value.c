@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/check_place.h"
+#include "config/mqtt/schema.h"
+#include "proto/payload/value.h"
+
+/* Values of rules: settings that exist only with others, and conditions for strings and booleans.
+ */
+
+const char *bp_value_text_of(const struct bp_rule_spec *rule, double v, char number[32])
+{
+	const unsigned i = v >= 0 && v < BP_VALUE_STRINGS_MAX ? (unsigned)v : 0;
+
+	if (rule->value.type == BP_VALUE_STRING)
+		return v >= 0 && v < rule->strings.n ? rule->strings.text[i] : "another string";
+	if (rule->value.type == BP_VALUE_BOOLEAN)
+		return v != 0 ? "true" : "false";
+	number[bp_number_format(v, number)] = '\0';
+	return number;
+}
+
+bool bp_value_overlap(const struct bp_rule_spec *rule, double *v)
+{
+	const bool string = rule->value.type == BP_VALUE_STRING;
+	const int first = string ? -1 : 0, end = string ? rule->strings.n : 2;
+
+	for (int i = first; i < end; i++) {
+		*v = i;
+		if (bp_condition_holds(&rule->raise, i) && bp_condition_holds(&rule->clear, i))
+			return true;
+	}
+	return false;
+}
+
+/* Settings of the value that exist only with others. */
+void bp_check_value(struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule)
+{
+	const struct bp_yaml *value = bp_good(n, "value"), *type, *match, *scale;
+
+	if (value == NULL || value->kind != BP_YAML_MAP)
+		return;
+	type = bp_good(value, "type");
+	if (type != NULL && rule->value.type != BP_VALUE_NUMBER &&
+		(rule->value.kind == BP_VALUE_BINARY || rule->value.kind == BP_VALUE_SPARKPLUG))
+		bp_error(r->messages, type->line, type->column,
+			"%s.value.type: a %s is a number; expected number, or json", r->path,
+			rule->value.kind == BP_VALUE_BINARY ? "binary value" : "metric");
+	match = bp_good(value, "match");
+	if (match != NULL && !bp_value_has_elements(&rule->value))
+		bp_error(r->messages, match->line, match->column,
+			"%s.value.match: the path has no [*]; expected a path to elements of an "
+			"array, such as $.readings[*].celsius, or no match",
+			r->path);
+	scale = bp_good(value, "scale");
+	if (scale != NULL && rule->value.scale == 0)
+		bp_error(r->messages, scale->line, scale->column,
+			"%s.value.scale: with 0 each value is the offset; expected another factor",
+			r->path);
+	if (scale == NULL)
+		scale = bp_good(value, "offset");
+	if (scale != NULL && rule->value.type != BP_VALUE_NUMBER)
+		bp_error(r->messages, scale->line, scale->column,
+			"%s.value.%s: the value is no number; expected type number, or no scale "
+			"and offset",
+			r->path, scale->key->text);
+}
