@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/check_place.h"
+#include "config/mqtt/condition.h"
 #include "config/mqtt/schema.h"
 #include "proto/payload/value.h"
 
@@ -32,7 +33,8 @@ bool bp_value_overlap(const struct bp_rule_spec *rule, double *v)
 }
 
 /* Settings of the value that exist only with others. */
-void bp_check_value(struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule)
+static void check_options(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule)
 {
 	const struct bp_yaml *value = bp_good(n, "value"), *type, *match, *scale;
 
@@ -62,4 +64,12 @@ void bp_check_value(struct bp_reader *r, const struct bp_yaml *n, const struct b
 			"%s.value.%s: the value is no number; expected type number, or no scale "
 			"and offset",
 			r->path, scale->key->text);
+}
+
+void bp_check_value(struct bp_reader *r, const struct bp_yaml *n, struct bp_rule_spec *rule)
+{
+	if (n->kind == BP_YAML_MAP)
+		check_options(r, n, rule);
+	if (rule->value.type == BP_VALUE_STRING)
+		bp_condition_sort_strings(rule);
 }

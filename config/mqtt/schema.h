@@ -23,8 +23,8 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
 
 /* check_absence.c: the settings of a rule with absent, and that one without has raise. */
 void bp_check_absence(struct bp_reader *r, const struct bp_yaml *n, struct bp_rule_spec *rule);
-/* check_value.c: of the value of a rule. */
-void bp_check_value(struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule);
+/* check_value.c: the value of a rule or part; its strings get the order that conditions need. */
+void bp_check_value(struct bp_reader *r, const struct bp_yaml *n, struct bp_rule_spec *rule);
 /* Finds a string or boolean that satisfies raise and clear together: -1 is another string. */
 bool bp_value_overlap(const struct bp_rule_spec *rule, double *v);
 /* Returns the text of a value; `number` may hold it. */

@@ -57,6 +57,7 @@ static bool parse_value(const struct bp_setting *s, const struct bp_config *c, c
 
 	(void)s;
 	(void)c;
+	rule->value.scale = 1;
 	if (strcmp(text, "sparkplug_online") == 0) {
 		rule->value.kind = BP_VALUE_SPARKPLUG;
 		rule->value.sparkplug.what = BP_SPARKPLUG_ONLINE;
@@ -66,7 +67,6 @@ static bool parse_value(const struct bp_setting *s, const struct bp_config *c, c
 		return bp_fault_set(fault, 0, "'%s' is not a source of values",
 			bp_shown(text, strlen(text), shown));
 	rule->value.kind = BP_VALUE_TEXT;
-	rule->value.scale = 1;
 	return true;
 }
 

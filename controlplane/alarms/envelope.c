@@ -289,9 +289,9 @@ static void put_part(struct bp_text *t, const struct bp_alarm_part_view *v, bool
 		: v->part.truth == BP_TRUTH_FALSE ? "false"
 						  : "null");
 	put(t, ",\"value\":");
-	put_value(t, v->part.value);
+	put_number(t, v->part.value);
 	put(t, ",\"age\":");
-	put_value(t, isnan(v->part.value) ? NAN : (double)(v->part.age_ns / 1000000u) / 1e3);
+	put_number(t, isnan(v->part.value) ? NAN : (double)(v->part.age_ns / 1000000u) / 1e3);
 	put(t, "}");
 }
 

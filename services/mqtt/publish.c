@@ -144,6 +144,8 @@ static void evaluate(struct evaluation *j, uint32_t index)
 		if (j->only == SPARKPLUG_RULES)
 			return;
 		count_match(in, stats);
+		j->source = UINT32_MAX; /* the silence replaces the value */
+		j->of.type = BP_VALUE_NUMBER;
 		bp_absence_publication(in, rule, j->topic_hash, &j->of);
 		return;
 	}

@@ -151,6 +151,24 @@ static void elements_decide_by_the_conditions_of_each_rule(void **state)
 	rig_close(&rig);
 }
 
+/* A payload of many short elements is more work than its bytes. */
+static void elements_are_work(void **state)
+{
+	struct bp_rule_spec rule = json_rule("$[*]", BP_VALUE_NUMBER);
+	char text[1024] = "[1";
+	uint64_t before;
+
+	(void)state;
+	for (int i = 0; i < 300; i++)
+		strcat(text, ",1");
+	strcat(text, "]");
+	open_rig(&rule, 1);
+	before = bp_mqtt_worker_work(rig.in);
+	assert_alarms(text, "");
+	assert_true(bp_mqtt_worker_work(rig.in) - before > 301 * 100);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +176,7 @@ int main(void)
 		cmocka_unit_test(a_string_that_is_not_listed_is_not_equal),
 		cmocka_unit_test(booleans_and_scaled_numbers_raise),
 		cmocka_unit_test(elements_decide_by_the_conditions_of_each_rule),
+		cmocka_unit_test(elements_are_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
