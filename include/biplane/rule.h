@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "biplane/severity.h"
+#include "biplane/window.h"
 #include "proto/payload/value.h"
 
 /*
@@ -79,6 +80,7 @@ struct bp_rule_spec {
 	char name[BP_RULE_NAME_MAX + 1];
 	char filter[BP_RULE_FILTER_MAX + 1]; /* MQTT topic filter, valid UTF-8 */
 	struct bp_value_source value;
+	struct bp_window_spec window;
 	struct bp_condition raise;
 	struct bp_condition clear;
 	bool has_clear;

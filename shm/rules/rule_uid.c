@@ -60,6 +60,18 @@ static void add_condition(struct sum *s, const struct bp_condition *c)
 		add_double(s, c->b);
 }
 
+static void add_window(struct sum *s, const struct bp_window_spec *w)
+{
+	add_string(s, "window", sizeof("window"));
+	add_number(s, w->function);
+	add_number(s, w->tumbling);
+	add_number(s, w->values);
+	if (w->values == 0)
+		add_number(s, w->time_ns);
+	if (w->function == BP_WINDOW_PERCENTILE)
+		add_double(s, w->percentile);
+}
+
 /* Never 0. */
 static uint64_t sum_result(const struct sum *s)
 {
@@ -174,6 +186,8 @@ uint64_t bp_rule_uid(const struct bp_rule_spec *r)
 	add_string(&s, r->name, sizeof(r->name));
 	add_string(&s, r->filter, sizeof(r->filter));
 	add_source(&s, r);
+	if (r->window.given)
+		add_window(&s, &r->window);
 	add_condition(&s, &r->raise);
 	add_number(&s, r->has_clear);
 	if (r->has_clear)

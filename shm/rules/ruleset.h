@@ -67,9 +67,11 @@ struct bp_rule {
 	uint8_t name_len;
 	uint16_t to_len;
 	uint8_t value_type; /* enum bp_value_type, for readers: that of its source */
+	uint8_t windowed;   /* the conditions evaluate `window` */
 	/* second line and on */
 	struct bp_short_ranges short_raise; /* `raise`, for short numbers */
 	struct bp_condition clear;
+	struct bp_window_spec window;
 	uint64_t hold_ns;
 	uint64_t absent_ns;
 	uint8_t literal; /* the filter has no wildcard */
@@ -82,6 +84,13 @@ struct bp_rule {
 	char name[BP_RULE_NAME_MAX + 1];
 	char to[BP_RULE_TO_MAX + 1];
 } __attribute__((aligned(64)));
+
+/* A rule with a window. */
+struct bp_ruleset_window {
+	uint64_t uid;
+	uint32_t rule; /* index */
+	uint32_t pad;
+};
 
 struct bp_ruleset {
 	uint64_t generation; /* 0: empty, never built */
@@ -96,6 +105,7 @@ struct bp_ruleset {
 	uint64_t edge_key;              /* of the level hash */
 	uint32_t n_sparkplug;           /* rules with a value of Sparkplug B */
 	uint32_t pad;
+	uint32_t windows, n_windows; /* offset; of struct bp_ruleset_window, by ascending uid */
 	struct bp_mirror_target clone;
 };
 
@@ -132,6 +142,10 @@ static inline const struct bp_value_strings *bp_ruleset_strings(
 		       : (const struct bp_value_strings *)((const uint8_t *)rs + rs->strings) +
 				 (source->strings - 1);
 }
+
+/* The index of the rule with a window and this uid, or BP_RULE_NONE. Works on an image with
+ * generation 0. */
+uint32_t bp_ruleset_window(const struct bp_ruleset *rs, uint64_t uid);
 
 /*
  * Calls `found` with the index of the first rule of every filter that matches (bp_rule.next has the

@@ -57,6 +57,7 @@ struct draft {
 
 	uint64_t text_bytes;
 	uint32_t n_absent;
+	uint32_t n_windows;
 };
 
 static int no_memory(struct draft *d)
@@ -85,7 +86,8 @@ static uint64_t power_of_two(uint64_t at_least)
 
 uint64_t bp_ruleset_bank_size(uint32_t max_rules)
 {
-	const uint64_t rule = sizeof(struct bp_rule) + sizeof(struct bp_value_source) + FILTER_ROOM;
+	const uint64_t rule = sizeof(struct bp_rule) + sizeof(struct bp_value_source) +
+			      sizeof(struct bp_ruleset_window) + FILTER_ROOM;
 
 	return (max_rules * rule + BANK_FLAT + 63) & ~63ull;
 }
@@ -457,6 +459,9 @@ static int rule_fill(struct draft *d, uint32_t i)
 	r->absent = s->absent_ns != 0;
 	r->literal = strpbrk(s->filter, "+#") == NULL;
 	d->n_absent += r->absent;
+	r->windowed = s->window.given;
+	r->window = s->window;
+	d->n_windows += s->window.given;
 	r->payload = s->payload;
 	r->destination = s->destination;
 	r->severity = s->severity;
@@ -464,7 +469,7 @@ static int rule_fill(struct draft *d, uint32_t i)
 	if (s->combination != NULL)
 		combination_fill(r, s->combination);
 	r->stateful = r->has_clear || s->hold != BP_HOLD_NONE || s->repeat == BP_REPEAT_ON_CHANGE;
-	r->fast = r->stateful ? BP_RULE_FAST_NO : fast_way(&d->sources[r->source]);
+	r->fast = r->stateful || r->windowed ? BP_RULE_FAST_NO : fast_way(&d->sources[r->source]);
 	r->name_len = (uint8_t)name;
 	r->to_len = (uint16_t)to;
 	r->to_client = memmem(s->to, to, "{client}", 8) != NULL;
@@ -561,7 +566,8 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 	const uint64_t nodes = aligned(sources + d->n_sources * (uint64_t)sizeof(*d->sources));
 	const uint64_t absent = aligned(nodes + d->n_nodes * (uint64_t)sizeof(*d->nodes));
 	const uint64_t edges = aligned(absent + d->n_absent * (uint64_t)sizeof(uint32_t));
-	const uint64_t strings = edges + slots * sizeof(struct bp_ruleset_edge);
+	const uint64_t windows = edges + slots * sizeof(struct bp_ruleset_edge);
+	const uint64_t strings = windows + d->n_windows * sizeof(struct bp_ruleset_window);
 	const uint64_t texts = strings + d->n_strings * (uint64_t)sizeof(*d->strings);
 
 	h->size = (texts + d->text_bytes + 7) & ~7ull; /* copied in words */
@@ -575,6 +581,8 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 	h->edges = (uint32_t)edges;
 	h->strings = (uint32_t)strings;
 	h->n_strings = d->n_strings;
+	h->windows = (uint32_t)windows;
+	h->n_windows = d->n_windows;
 	h->edge_mask = (uint32_t)(slots - 1);
 	h->n_rules = d->n_specs;
 	h->n_parts = d->n - d->n_specs;
@@ -641,11 +649,30 @@ static void write_absent(const struct draft *d, const struct bp_ruleset *h, uint
 			*at++ = i;
 }
 
+static int by_uid(const void *x, const void *y)
+{
+	const struct bp_ruleset_window *a = x, *b = y;
+
+	return (a->uid > b->uid) - (a->uid < b->uid);
+}
+
+static void write_windows(const struct draft *d, const struct bp_ruleset *h, uint8_t *bank)
+{
+	struct bp_ruleset_window *w = (struct bp_ruleset_window *)(void *)(bank + h->windows);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < d->n; i++)
+		if (d->rules[i].windowed)
+			w[n++] = (struct bp_ruleset_window){.uid = d->rules[i].uid, .rule = i};
+	qsort(w, n, sizeof(*w), by_uid);
+}
+
 static void write_image(struct draft *d, const struct bp_ruleset *h, uint8_t *bank)
 {
 	write_texts(d, h, bank);
 	write_edges(d, h, bank);
 	write_absent(d, h, bank);
+	write_windows(d, h, bank);
 	memcpy(bank + h->rules, d->rules, d->n * sizeof(*d->rules));
 	memcpy(bank + h->sources, d->sources, d->n_sources * sizeof(*d->sources));
 	memcpy(bank + h->strings, d->strings, d->n_strings * sizeof(*d->strings));

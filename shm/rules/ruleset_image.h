@@ -79,6 +79,10 @@ static inline const struct bp_ruleset_node *bp_ruleset_nodes(const struct bp_rul
 {
 	return (const struct bp_ruleset_node *)(const void *)((const uint8_t *)rs + rs->nodes);
 }
+static inline const struct bp_ruleset_window *bp_ruleset_windows(const struct bp_ruleset *rs)
+{
+	return (const struct bp_ruleset_window *)(const void *)((const uint8_t *)rs + rs->windows);
+}
 static inline const struct bp_ruleset_edge *bp_ruleset_edges(const struct bp_ruleset *rs)
 {
 	return (const struct bp_ruleset_edge *)(const void *)((const uint8_t *)rs + rs->edges);

@@ -56,6 +56,24 @@ static inline uint32_t find_child(const struct bp_ruleset *rs, uint32_t parent, 
 	}
 }
 
+uint32_t bp_ruleset_window(const struct bp_ruleset *rs, uint64_t uid)
+{
+	const struct bp_ruleset_window *w = bp_ruleset_windows(rs);
+	uint32_t from = 0, to = rs->generation != 0 ? rs->n_windows : 0;
+
+	while (from < to) {
+		const uint32_t at = from + (to - from) / 2;
+
+		if (w[at].uid == uid)
+			return w[at].rule;
+		if (w[at].uid < uid)
+			from = at + 1;
+		else
+			to = at;
+	}
+	return BP_RULE_NONE;
+}
+
 uint32_t bp_ruleset_match(const struct bp_ruleset *rs, const uint8_t *topic, uint32_t len,
 	bp_rule_found found, void *arg)
 {

@@ -69,6 +69,28 @@ static bool role_valid(const struct bp_ruleset *rs, uint32_t i)
 	}
 }
 
+static bool window_valid(const struct bp_rule *r)
+{
+	const struct bp_window_spec *w = &r->window;
+
+	return !r->windowed ||
+	       (is_bool(&w->given) && is_bool(&w->tumbling) && w->function < BP_WINDOW_FUNCTIONS &&
+		       w->values <= BP_WINDOW_VALUES_MAX &&
+		       (w->values >= 2 || (w->values == 0 && w->time_ns >= BP_WINDOW_TIME_MIN)) &&
+		       w->percentile >= 0 && w->percentile <= 100);
+}
+
+/* A search in them ends in any order; a wrong one finds no rule. */
+static bool windows_valid(const struct bp_ruleset *rs)
+{
+	const struct bp_ruleset_window *w = bp_ruleset_windows(rs);
+
+	for (uint32_t i = 0; i < rs->n_windows; i++)
+		if (w[i].rule >= bp_ruleset_all(rs) || !bp_ruleset_rule(rs, w[i].rule)->windowed)
+			return false;
+	return true;
+}
+
 static bool rules_valid(const struct bp_ruleset *rs, uint32_t max_rules)
 {
 	for (uint32_t i = 0; i < bp_ruleset_all(rs); i++) {
@@ -77,7 +99,7 @@ static bool rules_valid(const struct bp_ruleset *rs, uint32_t max_rules)
 		if (r->source >= rs->n_sources || r->slot >= max_rules ||
 			!chain_valid(rs, r->next, i) || r->name_len > BP_RULE_NAME_MAX ||
 			r->to_len > BP_RULE_TO_MAX || r->severity >= BP_SEVERITIES ||
-			r->name[BP_RULE_NAME_MAX] || r->to[BP_RULE_TO_MAX] ||
+			r->name[BP_RULE_NAME_MAX] || r->to[BP_RULE_TO_MAX] || !window_valid(r) ||
 			!array_valid(rs, r->filter, r->filter_len, 1, 1) || !role_valid(rs, i))
 			return false;
 	}
@@ -220,8 +242,9 @@ bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t 
 	       array_valid(rs, rs->absent, rs->n_absent, sizeof(uint32_t), 4) &&
 	       array_valid(rs, rs->edges, (uint64_t)rs->edge_mask + 1,
 		       sizeof(struct bp_ruleset_edge), 32) &&
+	       array_valid(rs, rs->windows, rs->n_windows, sizeof(struct bp_ruleset_window), 8) &&
 	       is_bool(&rs->clone.enabled) && is_bool(&rs->clone.has_ip4) &&
 	       is_bool(&rs->clone.has_ip6) && rs->clone.port < BP_MAX_PORTS &&
-	       rules_valid(rs, max_rules) && absent_valid(rs) && sources_valid(rs) &&
-	       trie_valid(rs);
+	       rules_valid(rs, max_rules) && absent_valid(rs) && windows_valid(rs) &&
+	       sources_valid(rs) && trie_valid(rs);
 }

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_RULES_WINDOW_H
+#define BP_SHM_RULES_WINDOW_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "biplane/window.h"
+#include "shm/rules/ruleset.h"
+
+/*
+ * The windows of rules, per (rule, topic), in the segment: they survive a restart of the data
+ * plane, and are shared by the workers.
+ *
+ * Each bucket has its keys in one cache line, and a cell of the same size for each key. A worker
+ * changes a bucket and its cells only while it owns the lock of the bucket, for some tens of
+ * nanoseconds, and tries only BP_WINDOW_TRIES times to get it. The number of a worker is the owner:
+ * a worker that starts releases what a process that was killed has left locked. A cell that such a
+ * process was changing is restored from the journal of the worker, or else emptied, which is
+ * counted. Readers of other processes copy a cell, and use the copy if the lock did not change.
+ *
+ * A full bucket replaces the window of a rule that is no longer active, or the LRU window among
+ * these: those of the same client; those that were not used for BP_WINDOW_IDLE_NS; those of a
+ * client that has over half of the table. Where there is none, the new window is not stored.
+ */
+#define BP_WINDOW_WAYS 7
+#define BP_WINDOW_TRIES 4096u
+#define BP_WINDOW_IDLE_NS (3600 * 1000000000ull)
+#define BP_WINDOW_PANES 16u
+
+struct bp_window_bucket {
+	_Atomic uint64_t lock; /* the lowest 16 bits: owner + 1; 0: none. Above: changes so far */
+	_Atomic uint64_t key[BP_WINDOW_WAYS]; /* of (rule, topic); 0: free */
+};
+
+/* What a value changes, besides one slot or pane. */
+struct bp_window_state {
+	uint64_t changes;  /* of this cell, so far: identifies a change for its undo */
+	uint64_t begin_ns; /* first value of the window; of a time window: since it is observed */
+	uint64_t last_ns;  /* newest value */
+	uint64_t pane;     /* of a time window: number of the newest pane; never decreases */
+	uint64_t pane_ns;  /* and its end */
+	double result;     /* the last one */
+	uint32_t n;        /* values: in the window; time: of the newest pane */
+	uint32_t at;       /* values: slot of the next value */
+	uint32_t full;     /* there is a result for each value */
+	uint32_t has_result;
+};
+
+struct bp_window {
+	struct bp_window_state state;
+	/* of its last use */
+	uint64_t uid; /* of the rule */
+	uint64_t used_ns;
+	uint32_t client;
+	uint32_t changing; /* worker + 1 that changes state and data; 0: they are consistent */
+	uint64_t unlogged; /* of the last change without undo: bp_window_unlogged() */
+	uint64_t pad[4];
+	uint64_t data[]; /* values, struct bp_window_timed or panes */
+};
+_Static_assert(sizeof(struct bp_window_state) == 64 && sizeof(struct bp_window) == 128,
+	"one layout for all processes");
+
+/* A value with its time: functions that need times. */
+struct bp_window_timed {
+	double value;
+	uint64_t ns;
+};
+
+/* A sixteenth of a time window. */
+struct bp_window_pane {
+	uint64_t number; /* another one: the pane is empty */
+	uint32_t n;
+	uint32_t pad;
+	double a, b, c; /* of the function: shm/rules/window_panes.c */
+	uint64_t first_ns, last_ns;
+	uint64_t pad2;
+};
+_Static_assert(sizeof(struct bp_window_pane) == 64, "one layout for all processes");
+
+struct bp_window_table {
+	struct bp_window_bucket *bucket;
+	uint8_t *cells;
+	uint64_t buckets;
+	uint64_t stride; /* bytes of a cell */
+};
+
+/* Bytes of a cell for windows of this many values. */
+uint64_t bp_window_stride(uint32_t max_values);
+/* Buckets for at least n windows: twice as many cells, so that hardly a bucket is full. */
+uint64_t bp_window_buckets(uint32_t n);
+/* Values of this function that a cell of the stride has space for. */
+uint32_t bp_window_capacity(uint64_t stride, enum bp_window_function f);
+
+/* Describes a change of a cell before it is made. */
+#define BP_WINDOW_UNIT 64u /* a pane is the largest unit that a value changes */
+struct bp_window_undo {
+	uint64_t cell;    /* UINT64_MAX: nothing is changed */
+	uint64_t changes; /* of the cell, after the change */
+	uint64_t old_key, old_uid;
+	uint32_t offset, len; /* of the unit in the data, bytes */
+	struct bp_window_state state;
+	uint8_t unit[BP_WINDOW_UNIT];
+};
+
+enum bp_window_result {
+	BP_WINDOW_VALUE, /* *value is the result */
+	BP_WINDOW_NONE,  /* no result yet: the window is not full, or has none by definition */
+	BP_WINDOW_BUSY,  /* another worker did not release the bucket: the value is not counted */
+	BP_WINDOW_NOT_STORED, /* the bucket is full of windows of others: likewise */
+};
+
+/* The user of a window. */
+struct bp_window_use {
+	const struct bp_ruleset *rules; /* the active ones */
+	const struct bp_rule *rule;     /* has a window */
+	uint64_t topic_hash;
+	uint64_t now_ns; /* any monotonic clock, the same for all workers to within a second */
+	uint32_t client; /* the publishing client, any number but 0 */
+	uint16_t worker;
+	uint64_t unlogged;           /* bp_window_unlogged(), where undo is NULL */
+	struct bp_window_undo *undo; /* or NULL */
+	bool evicted;                /* result: another window was replaced */
+};
+/* Adds a finite value to the window of (rule, topic). */
+enum bp_window_result bp_window_add(
+	const struct bp_window_table *t, struct bp_window_use *u, double value, double *result);
+
+/* Undoes a change of this worker, whose process was killed. `u` is untrusted. False: another worker
+ * has changed the window since, and it was emptied. */
+bool bp_window_undo(
+	const struct bp_window_table *t, const struct bp_window_undo *u, uint16_t worker);
+/* Empties the windows that were changed with this number; returns how many. */
+uint64_t bp_window_empty_unlogged(const struct bp_window_table *t, uint64_t unlogged);
+/* Releases the buckets that an earlier process of this worker, or of one that no longer exists,
+ * has left locked. Returns how many windows had to be emptied. */
+uint64_t bp_window_recover(const struct bp_window_table *t, uint16_t worker, uint16_t workers);
+
+/* The changes of one segment by one worker. */
+static inline uint64_t bp_window_unlogged(uint64_t serial, uint16_t worker)
+{
+	return serial << 16 | (uint64_t)(worker + 1);
+}
+
+/* The window of a pair, as another process reads it. */
+struct bp_window_view {
+	struct bp_window_state state;
+	uint64_t used_ns;
+};
+/* False: the pair has no window, or it changes too fast to be read. The table is untrusted. */
+bool bp_window_find(const struct bp_window_table *t, const struct bp_rule *rule,
+	uint64_t topic_hash, struct bp_window_view *v);
+
+#endif
