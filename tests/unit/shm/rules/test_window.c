@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Windows of rules: results against a straightforward computation over the last values, bounds,
+ * workers that share windows, and changes that are undone. */
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/hash.h"
+#include "shm/rules/window.h"
+#include "tests/unit/shm/test.h"
+
+#define SECOND 1000000000ull
+
+/* An image of rules that are all active, by their uid. */
+struct image {
+	struct bp_ruleset head;
+	struct bp_ruleset_window window[4];
+};
+
+static struct bp_window_table table;
+static struct image active;
+static struct bp_rule rule;
+static uint64_t now;
+
+static void open_table(uint32_t windows, uint32_t values)
+{
+	table.buckets = bp_window_buckets(windows);
+	table.stride = bp_window_stride(values);
+	table.bucket = calloc(table.buckets, sizeof(*table.bucket));
+	table.cells = calloc(table.buckets * BP_WINDOW_WAYS, table.stride);
+	assert_true(table.bucket != NULL && table.cells != NULL);
+	now = 1000 * SECOND;
+}
+
+static void close_table(void)
+{
+	free(table.bucket);
+	free(table.cells);
+}
+
+static void set_rule(uint64_t uid, enum bp_window_function f, uint32_t values, bool tumbling)
+{
+	memset(&rule, 0, sizeof(rule));
+	rule.uid = uid;
+	rule.windowed = 1;
+	rule.window = (struct bp_window_spec){.given = true,
+		.tumbling = tumbling,
+		.function = (uint8_t)f,
+		.values = values,
+		.percentile = 90};
+	active.head = (struct bp_ruleset){
+		.generation = 1, .n_windows = 1, .windows = offsetof(struct image, window)};
+	active.window[0].uid = uid;
+}
+
+static enum bp_window_result add_as(
+	uint64_t topic, uint32_t client, double value, double *result, struct bp_window_undo *undo)
+{
+	struct bp_window_use u = {.rules = &active.head,
+		.rule = &rule,
+		.topic_hash = topic,
+		.now_ns = now,
+		.client = client,
+		.undo = undo};
+
+	return bp_window_add(&table, &u, value, result);
+}
+
+static enum bp_window_result add(double value, double *result)
+{
+	return add_as(1, 7, value, result, NULL);
+}
+
+/* ---- the reference: from the definition, in the order of the values ---- */
+
+static int ascending(const void *x, const void *y)
+{
+	const double a = *(const double *)x, b = *(const double *)y;
+
+	return (a > b) - (a < b);
+}
+
+static bool expected(enum bp_window_function f, const double *v, const uint64_t *ns, uint32_t n,
+	double percentile, double *result)
+{
+	long double sum = 0, squares = 0, up = 0;
+	double sorted[BP_WINDOW_VALUES_MAX];
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += v[i];
+	for (uint32_t i = 0; i < n; i++)
+		squares += (v[i] - sum / n) * (v[i] - sum / n);
+	for (uint32_t i = 1; i < n; i++)
+		up += v[i] >= v[i - 1] ? v[i] - v[i - 1] : v[i] > 0 ? v[i] : 0;
+	memcpy(sorted, v, n * sizeof(*v));
+	qsort(sorted, n, sizeof(*v), ascending);
+	switch (f) {
+	case BP_WINDOW_MEAN:
+		*result = (double)(sum / n);
+		return true;
+	case BP_WINDOW_MIN:
+		*result = sorted[0];
+		return true;
+	case BP_WINDOW_MAX:
+		*result = sorted[n - 1];
+		return true;
+	case BP_WINDOW_SUM:
+		*result = (double)sum;
+		return true;
+	case BP_WINDOW_COUNT:
+		*result = n;
+		return true;
+	case BP_WINDOW_STDDEV:
+		*result = (double)sqrtl(squares / n);
+		return true;
+	case BP_WINDOW_DELTA:
+		*result = v[n - 1] - v[0];
+		return true;
+	case BP_WINDOW_RATE:
+		*result = (double)(up / ((ns[n - 1] - ns[0]) / 1e9L));
+		return ns[n - 1] > ns[0];
+	case BP_WINDOW_PERCENTILE:
+		*result = sorted[(uint32_t)ceil(percentile * n / 100) - 1];
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void close_to(double got, double want)
+{
+	const double error = fabs(got - want), scale = fabs(want) > 1 ? fabs(want) : 1;
+
+	if (error > 1e-11 * scale)
+		fail_msg("%.17g instead of %.17g", got, want);
+}
+
+static double any_value(uint64_t *seed)
+{
+	const double v = (double)test_below(seed, 2000001) / 1000 - 1000;
+
+	return test_below(seed, 8) == 0 ? floor(v) : v;
+}
+
+static void check_random(enum bp_window_function f, uint32_t values, bool tumbling, uint64_t seed)
+{
+	static double v[4 * BP_WINDOW_VALUES_MAX];
+	static uint64_t ns[4 * BP_WINDOW_VALUES_MAX];
+	const uint32_t total = 3 * values + 5;
+	uint32_t results = 0;
+
+	set_rule(seed, f, values, tumbling);
+	for (uint32_t i = 0; i < total; i++) {
+		const uint32_t first = i + 1 - values;
+		double want = 0, got = 0;
+		bool has = i + 1 >= values && (!tumbling || (i + 1) % values == 0);
+
+		v[i] = any_value(&seed);
+		now += test_below(&seed, 3) * SECOND / 7;
+		ns[i] = now;
+		has = has && expected(f, v + first, ns + first, values, 90, &want);
+		assert_int_equal(add(v[i], &got), has ? BP_WINDOW_VALUE : BP_WINDOW_NONE);
+		if (has)
+			close_to(got, want);
+		results += has;
+	}
+	assert_true(results != 0 || f == BP_WINDOW_RATE);
+}
+
+static void results_are_those_of_the_definition(void **state)
+{
+	static const uint32_t values[] = {2, 3, 7, 16, 100, 512};
+
+	(void)state;
+	open_table(64, 1024);
+	for (unsigned f = 0; f < BP_WINDOW_FUNCTIONS; f++)
+		for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+			for (unsigned tumbling = 0; tumbling < 2; tumbling++)
+				check_random((enum bp_window_function)f, values[i], tumbling,
+					1 + f + 16 * i + 256 * tumbling);
+	close_table();
+}
+
+/* The last of these values. */
+static double last_of(enum bp_window_function f, uint32_t n, const double *v)
+{
+	double result = NAN;
+
+	set_rule(bp_mix64((uint64_t)f + 1000 * n + (uint64_t)now), f, n, false);
+	for (uint32_t i = 0; i < n; i++) {
+		now += SECOND;
+		(void)add(v[i], &result);
+	}
+	return result;
+}
+#define LAST_OF(f, ...)                                                                            \
+	last_of(f, sizeof((double[]){__VA_ARGS__}) / sizeof(double), (double[]){__VA_ARGS__})
+
+static void extreme_values_stay_finite(void **state)
+{
+	const double most = DBL_MAX;
+
+	(void)state;
+	open_table(64, 64);
+	assert_true(LAST_OF(BP_WINDOW_SUM, most, most, most) == most);
+	assert_true(LAST_OF(BP_WINDOW_SUM, -most, -most, 5) == -most);
+	assert_true(LAST_OF(BP_WINDOW_SUM, most, most, -most) == most);
+	assert_true(LAST_OF(BP_WINDOW_SUM, 1, 1e100, 1, -1e100) == 2); /* compensated */
+	assert_true(LAST_OF(BP_WINDOW_MEAN, most, most) == most);
+	assert_true(LAST_OF(BP_WINDOW_MEAN, most, -most) == 0);
+	assert_true(LAST_OF(BP_WINDOW_STDDEV, most, -most) == most);
+	assert_true(LAST_OF(BP_WINDOW_STDDEV, 1e200, -1e200) == 1e200);
+	assert_true(LAST_OF(BP_WINDOW_STDDEV, 5, 5, 5) == 0);
+	assert_true(LAST_OF(BP_WINDOW_DELTA, -most, most) == most);
+	assert_true(LAST_OF(BP_WINDOW_RATE, 0, most, 1, most) == most / 3);
+	assert_true(LAST_OF(BP_WINDOW_PERCENTILE, most, -0.0, -most) == most);
+	close_table();
+}
+
+/* A value that has left the window leaves nothing behind. */
+static void huge_values_leave_no_error(void **state)
+{
+	double result;
+
+	(void)state;
+	open_table(8, 8);
+	set_rule(5, BP_WINDOW_MEAN, 4, false);
+	for (unsigned i = 0; i < 4; i++)
+		(void)add(1e300, &result);
+	for (unsigned i = 0; i < 4; i++)
+		(void)add(0.1, &result);
+	assert_true(result == 0.1);
+	close_table();
+}
+
+static void counter_resets_count_from_zero(void **state)
+{
+	double result;
+
+	(void)state;
+	open_table(8, 8);
+	set_rule(5, BP_WINDOW_RATE, 3, false);
+	assert_int_equal(add(100, &result), BP_WINDOW_NONE);
+	now += SECOND;
+	assert_int_equal(add(110, &result), BP_WINDOW_NONE);
+	now += SECOND;
+	assert_int_equal(add(4, &result), BP_WINDOW_VALUE);
+	assert_true(result == 7); /* 10, and 4 since the reset, in 2 s */
+	set_rule(6, BP_WINDOW_RATE, 2, false);
+	(void)add(1, &result);
+	assert_int_equal(add(2, &result), BP_WINDOW_NONE); /* at the same time */
+	close_table();
+}
+
+/* ---- the table ---- */
+
+static unsigned stored(void)
+{
+	unsigned n = 0;
+
+	for (uint64_t i = 0; i < table.buckets; i++)
+		for (unsigned way = 0; way < BP_WINDOW_WAYS; way++)
+			n += table.bucket[i].key[way] != 0;
+	return n;
+}
+
+static bool is_stored(uint64_t topic)
+{
+	struct bp_window_view v;
+
+	return bp_window_find(&table, &rule, topic, &v);
+}
+
+static void invented_topics_evict_only_their_client(void **state)
+{
+	unsigned kept = 0, evicted = 0, refused = 0;
+	double result;
+
+	(void)state;
+	open_table(100, 4);
+	set_rule(5, BP_WINDOW_SUM, 2, false);
+	for (uint64_t topic = 1; topic <= 60; topic++)
+		assert_int_equal(add_as(topic, (uint32_t)topic, 1, &result, NULL), BP_WINDOW_NONE);
+	for (uint64_t topic = 1000; topic < 3000; topic++) {
+		struct bp_window_use u = {.rules = &active.head,
+			.rule = &rule,
+			.topic_hash = topic,
+			.now_ns = now,
+			.client = 99};
+
+		refused += bp_window_add(&table, &u, 1, &result) == BP_WINDOW_NOT_STORED;
+		evicted += u.evicted;
+	}
+	for (uint64_t topic = 1; topic <= 60; topic++)
+		kept += is_stored(topic);
+	assert_int_equal(kept, 60);
+	assert_true(evicted > 1000);
+	assert_int_equal(evicted + refused + stored(), 2000 + 60);
+	/* after an hour, the windows are no longer protected */
+	now += BP_WINDOW_IDLE_NS;
+	for (uint64_t topic = 5000; topic < 7000; topic++)
+		assert_int_not_equal(add_as(topic, 98, 1, &result, NULL), BP_WINDOW_NOT_STORED);
+	close_table();
+}
+
+/* A reload: windows of rules that are not active any more make space. */
+static void windows_of_removed_rules_make_space(void **state)
+{
+	double result;
+
+	(void)state;
+	open_table(20, 4);
+	set_rule(5, BP_WINDOW_SUM, 2, false);
+	for (uint64_t topic = 1; topic <= 5000; topic++)
+		(void)add_as(topic, (uint32_t)topic, 1, &result, NULL);
+	assert_int_equal(stored(), table.buckets * BP_WINDOW_WAYS);
+	set_rule(6, BP_WINDOW_SUM, 2, false);
+	for (uint64_t topic = 1; topic <= 20; topic++)
+		assert_int_equal(add_as(topic, (uint32_t)topic, 2, &result, NULL), BP_WINDOW_NONE);
+	for (uint64_t topic = 1; topic <= 20; topic++) {
+		assert_int_equal(add_as(topic, (uint32_t)topic, 2, &result, NULL), BP_WINDOW_VALUE);
+		assert_true(result == 4); /* nothing of the removed rule */
+	}
+	close_table();
+}
+
+/* A segment that was created for shorter windows. */
+static void longer_windows_than_the_table_has_are_refused(void **state)
+{
+	const uint32_t most = bp_window_capacity(bp_window_stride(8), BP_WINDOW_SUM);
+	double result;
+
+	(void)state;
+	open_table(8, 8);
+	set_rule(5, BP_WINDOW_SUM, most, false);
+	assert_int_equal(add(1, &result), BP_WINDOW_NONE);
+	set_rule(6, BP_WINDOW_SUM, most + 1, false);
+	assert_int_equal(add(1, &result), BP_WINDOW_NOT_STORED);
+	set_rule(7, BP_WINDOW_RATE, most / 2 + 1, false);
+	assert_int_equal(add(1, &result), BP_WINDOW_NOT_STORED);
+	close_table();
+}
+
+/* ---- undo ---- */
+
+static void *copy_of(const void *p, size_t n)
+{
+	void *copy = malloc(n);
+
+	assert_non_null(copy);
+	memcpy(copy, p, n);
+	return copy;
+}
+
+/* Several changes of several windows, one of them evicted, are undone from the last to the first.
+ */
+static void changes_are_undone(void **state)
+{
+	struct bp_window_undo undo[64];
+	size_t size;
+	double *before, result;
+	uint8_t *cells;
+	unsigned n = 0;
+
+	(void)state;
+	open_table(2, 8);
+	size = table.buckets * BP_WINDOW_WAYS * table.stride;
+	set_rule(5, BP_WINDOW_SUM, 8, false);
+	for (uint64_t topic = 1; topic <= 7; topic++)
+		for (unsigned i = 0; i < 5 + topic; i++)
+			(void)add_as(topic, 7, i, &result, NULL);
+	cells = copy_of(table.cells, size);
+	before = copy_of(table.bucket, table.buckets * sizeof(*table.bucket));
+	for (unsigned i = 0; i < 60; i++) {
+		undo[n].cell = UINT64_MAX;
+		now += SECOND;
+		(void)add_as(1 + i % 9, 7, 100 + i, &result, &undo[n++]);
+	}
+	for (unsigned again = 0; again < 2; again++) /* a kill before the record was removed */
+		for (unsigned i = n; i-- != 0;)
+			if (again == 0 || i == 0)
+				assert_true(bp_window_undo(&table, &undo[i], 0));
+	for (uint64_t i = 0; i < table.buckets * BP_WINDOW_WAYS; i++) {
+		const struct bp_window *a = (void *)(table.cells + i * table.stride);
+		const struct bp_window *b = (void *)(cells + i * table.stride);
+
+		assert_memory_equal(&a->state, &b->state, sizeof(a->state));
+		assert_memory_equal(a->data, b->data, 8 * sizeof(double));
+		assert_int_equal(a->uid, b->uid);
+	}
+	for (uint64_t i = 0; i < table.buckets; i++)
+		assert_memory_equal(table.bucket[i].key,
+			((struct bp_window_bucket *)(void *)before)[i].key,
+			sizeof(table.bucket[i].key));
+	free(cells);
+	free(before);
+	close_table();
+}
+
+/* Where another worker has changed the window since, it is emptied: no value counts twice. */
+static void interleaved_changes_empty_the_window(void **state)
+{
+	struct bp_window_undo undo = {.cell = UINT64_MAX};
+	struct bp_window_view v;
+	double result;
+
+	(void)state;
+	open_table(8, 8);
+	set_rule(5, BP_WINDOW_SUM, 4, false);
+	(void)add_as(1, 7, 1, &result, NULL);
+	(void)add_as(1, 7, 2, &result, &undo);
+	(void)add_as(1, 8, 3, &result, NULL);
+	assert_false(bp_window_undo(&table, &undo, 0));
+	assert_true(bp_window_find(&table, &rule, 1, &v));
+	assert_int_equal(v.state.n, 0);
+	close_table();
+}
+
+/* A killed process held the lock of a bucket: of this worker, of one that is no longer there, and
+ * of one that will release it itself. */
+static void locks_of_a_killed_process_are_released(void **state)
+{
+	struct bp_window_view v;
+	double result;
+
+	(void)state;
+	open_table(1, 8);
+	assert_int_equal(table.buckets, 1);
+	set_rule(5, BP_WINDOW_SUM, 4, false);
+	(void)add(1, &result);
+	for (uint16_t owner = 0; owner < 3; owner++) {
+		table.bucket[0].lock += owner + 1u;
+		assert_int_equal(add(1, &result), BP_WINDOW_BUSY);
+		assert_false(bp_window_find(&table, &rule, 1, &v));
+		assert_int_equal(bp_window_recover(&table, 0, 2), 0);
+		assert_int_equal(table.bucket[0].lock & 0xffff, owner == 1 ? 2 : 0);
+		table.bucket[0].lock &= ~0xffffull;
+	}
+	assert_true(bp_window_find(&table, &rule, 1, &v));
+	assert_int_equal(v.state.n, 1);
+	/* ... while it changed a window without a journal */
+	table.bucket[0].lock += 1;
+	for (unsigned way = 0; way < BP_WINDOW_WAYS; way++)
+		if (table.bucket[0].key[way] != 0)
+			((struct bp_window *)(void *)(table.cells + way * table.stride))->changing =
+				1;
+	assert_int_equal(bp_window_recover(&table, 0, 2), 1);
+	assert_true(bp_window_find(&table, &rule, 1, &v));
+	assert_int_equal(v.state.n, 0);
+	close_table();
+}
+
+/* ---- workers that share windows ---- */
+
+#define THREADS 4
+#define ROUNDS 30000u
+
+struct sharing {
+	uint16_t worker;
+	uint64_t topics;
+	uint64_t added, busy, results;
+};
+
+static void *publish(void *arg)
+{
+	struct sharing *s = arg;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct bp_window_use u = {.rules = &active.head,
+			.rule = &rule,
+			.topic_hash = 1 + i % s->topics,
+			.now_ns = now,
+			.client = 7,
+			.worker = s->worker};
+		double result = 0;
+		struct bp_window_view v;
+		const enum bp_window_result r = bp_window_add(&table, &u, 1, &result);
+
+		s->busy += r == BP_WINDOW_BUSY;
+		s->added += r == BP_WINDOW_NONE || r == BP_WINDOW_VALUE;
+		s->results += r == BP_WINDOW_VALUE;
+		if (r == BP_WINDOW_VALUE)
+			assert_true(result == 10);
+		if (i % 16 == 0 && bp_window_find(&table, &rule, 1, &v))
+			assert_true(v.state.n < 10);
+	}
+	return NULL;
+}
+
+/* Tumbling: each value is in exactly one result. */
+static void workers_count_each_value_once(void **state)
+{
+	static const uint64_t topics[] = {1, 5};
+
+	(void)state;
+	for (unsigned t = 0; t < 2; t++) {
+		struct sharing s[THREADS];
+		pthread_t thread[THREADS];
+		uint64_t added = 0, results = 0, left = 0;
+
+		open_table(1, 16);
+		set_rule(5, BP_WINDOW_SUM, 10, true);
+		for (uint16_t i = 0; i < THREADS; i++) {
+			s[i] = (struct sharing){.worker = i, .topics = topics[t]};
+			assert_int_equal(pthread_create(&thread[i], NULL, publish, &s[i]), 0);
+		}
+		for (unsigned i = 0; i < THREADS; i++) {
+			assert_int_equal(pthread_join(thread[i], NULL), 0);
+			assert_int_equal(s[i].added + s[i].busy, ROUNDS);
+			added += s[i].added;
+			results += s[i].results;
+		}
+		for (uint64_t topic = 1; topic <= topics[t]; topic++) {
+			struct bp_window_view v;
+
+			assert_true(bp_window_find(&table, &rule, topic, &v));
+			left += v.state.n;
+		}
+		assert_int_equal(added, 10 * results + left);
+		assert_true(results > 1000);
+		close_table();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(results_are_those_of_the_definition),
+		cmocka_unit_test(extreme_values_stay_finite),
+		cmocka_unit_test(huge_values_leave_no_error),
+		cmocka_unit_test(counter_resets_count_from_zero),
+		cmocka_unit_test(invented_topics_evict_only_their_client),
+		cmocka_unit_test(windows_of_removed_rules_make_space),
+		cmocka_unit_test(longer_windows_than_the_table_has_are_refused),
+		cmocka_unit_test(changes_are_undone),
+		cmocka_unit_test(interleaved_changes_empty_the_window),
+		cmocka_unit_test(locks_of_a_killed_process_are_released),
+		cmocka_unit_test(workers_count_each_value_once),
+	};
+
+	return cmocka_run_group_tests_name("window", tests, NULL, NULL);
+}
