@@ -25,6 +25,7 @@
 #include "shm/rules/sparkplug_state.h"
 #include "shm/rules/watch.h"
 #include "shm/rules/ruleset.h"
+#include "shm/rules/window.h"
 #include "shm/segment.h"
 #include "shm/service.h"
 #include "shm/transform/transform.h"
@@ -61,6 +62,7 @@
  *                              workers with compare-and-swap
  *   watch_topic  DP worker     the text of these topics
  *   part_state   DP worker     truths of parts of combinations; shared likewise
+ *   window_buckets, windows  DP worker  windows of (rule, topic): shm/rules/window.h
  *   alarm_ring   DP worker     byte rings, one per worker: see shm/ring.h
  *   alarm_tail   CP            struct bp_ring_tail, one per worker: how far the rings were read
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
@@ -77,7 +79,7 @@
  */
 
 /* At the start of a worker's reassembly memory: the changes in progress when its process ended. */
-#define BP_JOURNAL_BYTES 8192u
+#define BP_JOURNAL_BYTES 24576u
 
 /*
  * Use of the memory and tables that belong to the process of the data plane. DP main writes it once
@@ -263,7 +265,7 @@ struct bp_shm_capacities {
 };
 
 /* Fills the specs of all tables for bp_segment_open(); returns how many. */
-#define BP_SHM_SPECS_MAX 160
+#define BP_SHM_SPECS_MAX 192
 unsigned bp_shm_table_specs(const struct bp_shm_capacities *c, struct bp_seg_spec *specs);
 
 /* Every table at its address; from bp_shm_map(). */
@@ -292,9 +294,10 @@ struct bp_shm {
 	uint64_t rule_state_len;
 	struct bp_sparkplug_state *sparkplug;
 	uint64_t sparkplug_len;
-	struct bp_watch watch; /* start_ns: 0 */
 	struct bp_part_state *part_state;
 	uint64_t part_state_len;
+	struct bp_watch watch; /* start_ns: 0 */
+	struct bp_window_table windows;
 	struct bp_ring *alarm_ring;                    /* [workers]; this process's view */
 	struct bp_ring *adopt_requests, *adopt_offers; /* [workers]; likewise */
 	struct bp_alarm_log *alarm_log;

@@ -467,5 +467,6 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
 			"or routed ports with addresses");
 	check_rules(r, n, m);
 	check_states(r, n, m);
+	bp_check_windows(r, n, m);
 	check_alarm_queue(r, n, m);
 }

@@ -15,6 +15,9 @@ void bp_check_kafka(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_mirror(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_combination.c: of a rule, for bp_check_rule(). */
 void bp_check_combination(struct bp_reader *r, const struct bp_yaml *n, struct bp_rule_spec *rule);
+/* check_window.c */
+void bp_check_window(struct bp_reader *r, const struct bp_yaml *n, void *base);
+void bp_check_windows(struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m);
 void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_sparkplug.c: the topic of a rule with a metric of Sparkplug B. */
 void bp_check_sparkplug(

@@ -33,6 +33,9 @@ static const char *const severity_names[] = {
 	"none", "info", "warning", "minor", "major", "critical", NULL};
 static const char *const action_names[] = {"publish", "mirror", NULL};
 static const char *const destination_names[] = {"mqtt", "kafka", "both", NULL};
+static const char *const window_names[] = {"sliding", "tumbling", NULL};
+static const char *const function_names[] = {
+	"mean", "min", "max", "sum", "count", "stddev", "delta", "rate", "percentile", NULL};
 static const char *const sasl_names[] = {"scram-sha-512", "scram-sha-256", "plain", NULL};
 static const char *const payload_names[] = {"original", "envelope", NULL};
 
@@ -136,6 +139,16 @@ static bool is_scaled(const void *base)
 	return ((const struct bp_rule_spec *)base)->value.scaled;
 }
 
+static bool has_values(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->window.values != 0;
+}
+
+static bool has_percentile(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->window.function == BP_WINDOW_PERCENTILE;
+}
+
 /* clang-format off */
 #define COMPARISON(of_, key_, op_, type_, member_, help_) \
 	{.path = "mqtt.rules[]." of_ "." key_, .type = &type_, IN(bp_condition_map, bounds member_), .flags = BP_RELOAD, GIVEN(bp_condition_map, has[op_]), .preset_text = "none", \
@@ -202,6 +215,10 @@ static const struct bp_setting rows[] = {
 	 .help = "Maximum number of pairs of rule and topic that rules with absent watch. At the limit a topic whose alarm is raised is evicted, or one of the same client; otherwise the new topic is not watched. Both are counted."},
 	{.path = "mqtt.max_combination_values", .type = &bp_type_uint, AT(max_combination_values), .min = 1, .max = 16777216, .preset = "65536",
 	 .help = "Maximum number of last values of parts of combinations (all, any) that are stored: one for each part and key. At the limit the oldest value of the same client is evicted."},
+	{.path = "mqtt.max_windows", .type = &bp_type_uint, .flags = BP_MAIN, AT(max_windows), .min = 1, .max = 4194304, .preset = "4096",
+	 .help = "Maximum number of pairs of rule and topic whose window is stored."},
+	{.path = "mqtt.max_window_values", .type = &bp_type_uint, AT(max_window_values), .min = 2, .max = BP_WINDOW_VALUES_MAX, .preset = "128",
+	 .help = "Maximum number of values of a window; the shared segment has memory for this number in each window. A window with function rate has space for half of them."},
 	{.path = "mqtt.max_rules", .type = &bp_type_uint, AT(max_rules), .min = 1, .max = 131072, .preset = "16384",
 	 .help = "Maximum number of rules and of parts of combinations together; the shared segment has memory for this number."},
 	{.path = "mqtt.alarm_queue_size", .type = &bp_type_size, AT(alarm_queue_size), .min = 64 * KIB, .max = GIB, .preset = "8MiB",
@@ -323,6 +340,16 @@ static const struct bp_setting rows[] = {
 	 .help = "Factor that the number is multiplied with before it is evaluated, such as a conversion of units."},
 	{.path = "mqtt.rules[].value.offset", .type = &bp_type_bound, IN(bp_rule_spec, value.offset), .flags = BP_RELOAD, .present = is_scaled, .preset = "0",
 	 .help = "Number that is added after the multiplication with scale."},
+	{.path = "mqtt.rules[].window", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_rule_spec, window.given), .check = bp_check_window,
+	 .help = "The conditions evaluate a function of the last values of each topic instead of its last value. There is no result before the window has been full once."},
+	{.path = "mqtt.rules[].window.values", .type = &bp_type_uint, IN(bp_rule_spec, window.values), .flags = BP_RELOAD, .min = 2, .max = BP_WINDOW_VALUES_MAX, .present = has_values, .preset_text = "none",
+	 .help = "Number of values of the window, at most max_window_values."},
+	{.path = "mqtt.rules[].window.type", .type = &bp_type_enum, IN(bp_rule_spec, window.tumbling), .flags = BP_RELOAD, .enum_names = window_names, .preset = "sliding",
+	 .help = "sliding has a result for each value. tumbling has a result for each full window, and the next value begins an empty one."},
+	{.path = "mqtt.rules[].window.function", .type = &bp_type_enum, IN(bp_rule_spec, window.function), .flags = BP_REQUIRED | BP_RELOAD, .enum_names = function_names,
+	 .help = "Function of the values: mean, min, max, sum, count, stddev (of the population), delta (the newest value minus the oldest one), rate (increase of a counter per second; a value lower than the one before is a reset of the counter to 0), or percentile (nearest rank)."},
+	{.path = "mqtt.rules[].window.percentile", .type = &bp_type_bound, IN(bp_rule_spec, window.percentile), .flags = BP_RELOAD, .present = has_percentile, .preset_text = "none",
+	 .help = "Percentage of function percentile, above 0 and at most 100: at least this share of the values is less than or equal to the result."},
 	{.path = "mqtt.rules[].raise", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_raise_unfold, .flags = BP_RELOAD, .present = is_plain, .preset_text = "required, unless absent, all or any is given",
 	 .help = "Condition that raises the alarm."},
 	COMPARISONS("raise"),

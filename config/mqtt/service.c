@@ -32,6 +32,9 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_MT_WATCH] = capacity[BP_MT_WATCH_TOPIC] =
 		bp_watch_len(m->enabled ? m->max_watched_topics : 0);
 	capacity[BP_MT_PART_STATE] = bp_part_state_len(m->enabled ? m->max_combination_values : 0);
+	capacity[BP_MT_WINDOW_BUCKETS] = bp_window_buckets(m->enabled ? m->max_windows : 0);
+	capacity[BP_MT_WINDOWS] = bp_capacity_times(capacity[BP_MT_WINDOW_BUCKETS] * BP_WINDOW_WAYS,
+		bp_window_stride(m->enabled ? m->max_window_values : 0));
 	capacity[BP_MT_ALARM_RING] = bp_capacity_times(workers, ring);
 	capacity[BP_MT_ALARM_TAIL] = workers;
 	capacity[BP_MT_ALARM_LOG] = BP_ALARM_LOG_LEN;

@@ -88,6 +88,7 @@ struct bp_config_mqtt {
 	uint32_t max_sparkplug_metrics;
 	uint32_t max_watched_topics;
 	uint32_t max_combination_values;
+	uint32_t max_windows, max_window_values;
 	uint32_t max_rules;
 	uint64_t alarm_queue_size; /* bytes per worker */
 	struct bp_config_publisher publisher;

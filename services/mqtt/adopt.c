@@ -337,6 +337,7 @@ static void restore(struct bp_mqtt_worker *in)
 		bp_part_state_undo(in->part_state, in->part_state_len, &j->undo[i]);
 	}
 	j->undos = 0;
+	bp_window_restore(in);
 	if (slot < (uint64_t)in->table.groups * BP_FLOW_WAYS && j->lines <= sizeof(*f) / 64) {
 		f = &in->table.flow[slot];
 		if (j->lines == 0)
@@ -406,6 +407,8 @@ const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o,
 		h->shape = shape;
 		h->boot = booted;
 	}
+	in->counters->v[BP_C_WINDOW_EMPTIED] +=
+		bp_window_recover(&in->windows, (uint16_t)worker, (uint16_t)in->workers);
 	bp_reassembly_open(in->reassembly);
 	if (any && why == NULL)
 		search_lost(in);

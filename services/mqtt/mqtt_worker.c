@@ -47,6 +47,7 @@ static void set_tables(struct bp_mqtt_worker *in, struct bp_shm *shm, unsigned w
 	in->sparkplug_len = shm->sparkplug_len;
 	in->part_state = shm->part_state;
 	in->part_state_len = shm->part_state_len;
+	in->windows = shm->windows;
 	in->ring = bp_shm_ring(shm, worker);
 	in->next_alarm_id = &shm->shared->next_alarm_id;
 	in->events = bp_shm_events(shm, worker);

@@ -36,6 +36,7 @@
  */
 #define BP_JOURNAL_UNDO 128 /* for one segment; further changes are not undone */
 #define BP_JOURNAL_NOTES 64
+#define BP_JOURNAL_WINDOWS 96 /* for one segment; windows that change further are emptied */
 
 struct bp_journal {
 	uint64_t ring_head; /* before the segment */
@@ -43,10 +44,12 @@ struct bp_journal {
 	/* by frame of the burst: position before << 32 | offset of its flow / 64 + 1; 0: none */
 	uint64_t note[BP_JOURNAL_NOTES];
 	uint32_t slot; /* of the flow in work, plus one; 0: none is; UINT32_MAX: states alone are */
-	uint32_t lines; /* of 64 bytes that are copied; 0: the flow is new */
-	uint32_t undos;
+	uint32_t lines;               /* of 64 bytes that are copied; 0: the flow is new */
+	uint32_t undos, window_undos; /* the latter: one more than fit if there were more */
+	uint64_t window_serial;       /* of the segments with more */
 	struct bp_flow before;
 	struct bp_rule_undo undo[BP_JOURNAL_UNDO];
+	struct bp_window_undo window[BP_JOURNAL_WINDOWS];
 };
 _Static_assert(sizeof(struct bp_journal) <= BP_JOURNAL_BYTES, "there is no space for the journal");
 
@@ -60,7 +63,7 @@ static inline void bp_journal_begin(struct bp_journal *j, const struct bp_flow_t
 	const struct bp_flow *f, const struct bp_ring *ring)
 {
 	j->ring_head = bp_ring_head(ring);
-	j->undos = 0;
+	j->undos = j->window_undos = 0;
 	memcpy(&j->before, f, 64);
 	j->lines = 1;
 	bp_journal_order();
@@ -73,7 +76,7 @@ static inline void bp_journal_begin_new(struct bp_journal *j, const struct bp_fl
 	const struct bp_flow *f, const struct bp_ring *ring)
 {
 	j->ring_head = bp_ring_head(ring);
-	j->undos = 0;
+	j->undos = j->window_undos = 0;
 	j->lines = 0;
 	bp_journal_order();
 	j->slot = (uint32_t)(f - t->flow) + 1;
@@ -84,7 +87,7 @@ static inline void bp_journal_begin_new(struct bp_journal *j, const struct bp_fl
 static inline void bp_journal_begin_tick(struct bp_journal *j, const struct bp_ring *ring)
 {
 	j->ring_head = bp_ring_head(ring);
-	j->undos = 0;
+	j->undos = j->window_undos = 0;
 	j->lines = 0;
 	bp_journal_order();
 	j->slot = UINT32_MAX;
@@ -110,6 +113,22 @@ static inline struct bp_rule_undo *bp_journal_undo(struct bp_journal *j)
 	j->undo[j->undos].entry = UINT64_MAX;
 	bp_journal_order();
 	return &j->undo[j->undos++];
+}
+
+/* The same for the next change of a window. */
+static inline struct bp_window_undo *bp_journal_window(struct bp_journal *j)
+{
+	if (j->window_undos >= BP_JOURNAL_WINDOWS) {
+		if (j->window_undos == BP_JOURNAL_WINDOWS) {
+			j->window_serial++;
+			bp_journal_order();
+			j->window_undos++;
+		}
+		return NULL;
+	}
+	j->window[j->window_undos].cell = UINT64_MAX;
+	bp_journal_order();
+	return &j->window[j->window_undos++];
 }
 
 /* Before the first frame of a burst is noted, and after the last: those of [from, to) are. */
@@ -187,6 +206,7 @@ struct bp_mqtt_worker {
 	uint64_t sparkplug_len;
 	struct bp_part_state *part_state;
 	uint64_t part_state_len;
+	struct bp_window_table windows;
 	struct bp_ring *ring;
 	_Atomic uint64_t *next_alarm_id;
 	bp_mirror_fn mirror;
@@ -251,6 +271,13 @@ static inline struct bp_mqtt_view bp_publish_view(
 
 /* packet.c: notes and counts what was odd in a packet that was let pass. */
 void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t violations);
+
+/* window.c: adds the value of a rule with a window. True: *result is the one that its conditions
+ * evaluate. False: it has none, which is counted. */
+bool bp_window_step(struct bp_mqtt_worker *in, const struct bp_rule *rule, uint64_t topic_hash,
+	uint32_t client, double value, double *result);
+/* After a restart: undoes the changes of the segment in the journal. */
+void bp_window_restore(struct bp_mqtt_worker *in);
 
 /* Reads the value of a payload at a source of the active rules. */
 static inline bool bp_value_at(struct bp_mqtt_worker *in, uint32_t source, const uint8_t *payload,

@@ -134,6 +134,24 @@ static void count_match(struct bp_mqtt_worker *in, struct bp_rule_stats *stats)
 		memory_order_relaxed);
 }
 
+/* The result of the window replaces the value, for this rule alone. */
+static __attribute__((noinline)) void evaluate_window(
+	const struct evaluation *j, const struct bp_rule *rule)
+{
+	struct bp_mqtt_worker *in = j->in;
+	const uint32_t client = client_of(in, j->of.flow);
+	struct bp_evaluated of = j->of;
+
+	if (!bp_window_step(in, rule, j->topic_hash, client, j->of.value, &of.value)) {
+		if (__builtin_expect(in->evaluated != NULL, 0))
+			report(in, rule, NULL, BP_VERDICT_NOTHING);
+	} else if (rule->role == BP_RULE_PART) {
+		bp_combination_evaluate(in, rule, &of, j->topic_hash, client);
+	} else {
+		apply(in, rule, &of, j->topic_hash);
+	}
+}
+
 static void evaluate(struct evaluation *j, uint32_t index)
 {
 	struct bp_mqtt_worker *in = j->in;
@@ -171,7 +189,9 @@ static void evaluate(struct evaluation *j, uint32_t index)
 			report(in, rule, NULL, BP_VERDICT_NOTHING);
 		return;
 	}
-	if (rule->role == BP_RULE_PART)
+	if (__builtin_expect(rule->windowed, 0))
+		evaluate_window(j, rule);
+	else if (rule->role == BP_RULE_PART)
 		bp_combination_evaluate(in, rule, &j->of, j->topic_hash, client_of(in, j->of.flow));
 	else
 		apply(in, rule, &j->of, j->topic_hash);

@@ -34,7 +34,10 @@ enum {
 	BP_WORK_GUESS = 40, /* a packet under two versions */
 	BP_WORK_TRIE_STEP = 40,
 	BP_WORK_RULE = 30,
-	BP_WORK_STATE = 100, /* a state of (rule, topic) is seldom in a cache */
+	BP_WORK_STATE = 100,  /* a state of (rule, topic) is seldom in a cache */
+	BP_WORK_WINDOW = 100, /* likewise a window; and for each value of it: */
+	BP_WORK_WINDOW_VALUE = 2,
+	BP_WORK_WINDOW_RANK = 10,
 	BP_WORK_VALUE = 20,
 	BP_WORK_ELEMENT = 100, /* a value of [*]: a long number, or a string and a list of 16 */
 	BP_WORK_ALARM = 250,

@@ -18,6 +18,8 @@ static const struct bp_table_shape shape[BP_MQTT_TABLES] = {
 	[BP_MT_WATCH] = {"watch", sizeof(struct bp_watch_entry), BP_SEG_DATA},
 	[BP_MT_WATCH_TOPIC] = {"watch_topic", sizeof(struct bp_watch_topic), BP_SEG_DATA},
 	[BP_MT_PART_STATE] = {"part_state", sizeof(struct bp_part_state), BP_SEG_DATA},
+	[BP_MT_WINDOW_BUCKETS] = {"window_buckets", sizeof(struct bp_window_bucket), BP_SEG_DATA},
+	[BP_MT_WINDOWS] = {"windows", 1, BP_SEG_DATA},
 	[BP_MT_ALARM_RING] = {"alarm_ring", 1, BP_SEG_DATA},
 	[BP_MT_ALARM_TAIL] = {"alarm_tail", sizeof(struct bp_ring_tail), BP_SEG_CONTROL},
 	[BP_MT_ALARM_LOG] = {"alarm_log", sizeof(struct bp_alarm_log), BP_SEG_CONTROL},
@@ -37,6 +39,18 @@ static bool adopt_size_agrees(uint64_t bytes, uint64_t workers)
 	       ring == bp_ring_capacity(ring);
 }
 
+/* Each bucket has its cells. */
+static uint64_t window_stride(const uint64_t *z)
+{
+	return z[BP_MT_WINDOWS] / (z[BP_MT_WINDOW_BUCKETS] * BP_WINDOW_WAYS);
+}
+
+static bool window_sizes_agree(const uint64_t *z)
+{
+	return z[BP_MT_WINDOWS] % (z[BP_MT_WINDOW_BUCKETS] * BP_WINDOW_WAYS) == 0 &&
+	       window_stride(z) % 64 == 0 && window_stride(z) >= bp_window_stride(0);
+}
+
 static bool sizes_agree(const uint64_t *z, uint64_t workers)
 {
 	const uint64_t ring = z[BP_MT_ALARM_RING] / workers - BP_RING_OVERHEAD;
@@ -44,7 +58,7 @@ static bool sizes_agree(const uint64_t *z, uint64_t workers)
 	return z[BP_MT_RULES] % 128 == 0 && z[BP_MT_RULES] / 2 >= sizeof(struct bp_ruleset) &&
 	       z[BP_MT_RULE_STATS] % workers == 0 && z[BP_MT_RULE_STATS] / workers <= UINT32_MAX &&
 	       (z[BP_MT_RULE_STATE] & (z[BP_MT_RULE_STATE] - 1)) == 0 &&
-	       z[BP_MT_RULE_STATE] >= BP_RULE_STATE_WAYS &&
+	       z[BP_MT_RULE_STATE] >= BP_RULE_STATE_WAYS && window_sizes_agree(z) &&
 	       (z[BP_MT_SPARKPLUG] & (z[BP_MT_SPARKPLUG] - 1)) == 0 &&
 	       z[BP_MT_SPARKPLUG] >= BP_RULE_STATE_WAYS && z[BP_MT_WATCH] >= BP_WATCH_WAYS &&
 	       z[BP_MT_WATCH] % BP_WATCH_WAYS == 0 && z[BP_MT_WATCH_TOPIC] == z[BP_MT_WATCH] &&
@@ -105,6 +119,10 @@ static int map(
 		.len = z[BP_MT_WATCH]};
 	m->part_state = address[BP_MT_PART_STATE];
 	m->part_state_len = z[BP_MT_PART_STATE];
+	m->windows = (struct bp_window_table){.bucket = address[BP_MT_WINDOW_BUCKETS],
+		.cells = address[BP_MT_WINDOWS],
+		.buckets = z[BP_MT_WINDOW_BUCKETS],
+		.stride = window_stride(z)};
 	m->alarm_log = address[BP_MT_ALARM_LOG];
 	m->alarm_latency = address[BP_MT_ALARM_LATENCY];
 	m->flows = address[BP_MT_FLOWS];

@@ -25,7 +25,7 @@ static struct rig_frames frames;
 /* Small tables: all of them are copied for each instruction. */
 static void open_rig(struct rig *r, uint32_t batch)
 {
-	struct bp_rule_spec rule[2];
+	struct bp_rule_spec rule[3];
 	struct bp_config_mqtt *m;
 
 	rig_defaults(r);
@@ -35,6 +35,8 @@ static void open_rig(struct rig *r, uint32_t batch)
 	m->reassembly_total = 16384;
 	m->reorder_buffer = 4096;
 	m->max_alarm_states = 16;
+	m->max_windows = 4;
+	m->max_window_values = 4;
 	m->max_rules = 4;
 	m->alarm_queue_size = 32768;
 	m->max_topic_aliases = 16;
@@ -46,7 +48,10 @@ static void open_rig(struct rig *r, uint32_t batch)
 	rule[1].hold = BP_HOLD_COUNT;
 	rule[1].hold_count = 2;
 	rule[1].repeat = BP_REPEAT_ON_CHANGE;
-	rig_rules(r, rule, 2);
+	rule[2] = rig_rule("w", "state/#", BP_COND_GT, 80);
+	rule[2].window =
+		(struct bp_window_spec){.given = true, .function = BP_WINDOW_MEAN, .values = 3};
+	rig_rules(r, rule, 3);
 	r->bursts = batch != 0;
 	r->burst_size = batch;
 }
@@ -228,6 +233,10 @@ static void add_parts(void)
 	}
 	add_part(a->shared, b->shared, sizeof(*a->shared));
 	add_part(a->rule_state, b->rule_state, a->rule_state_len * sizeof(*a->rule_state));
+	add_part(a->windows.bucket, b->windows.bucket,
+		a->windows.buckets * sizeof(*a->windows.bucket));
+	add_part(a->windows.cells, b->windows.cells,
+		a->windows.buckets * BP_WINDOW_WAYS * a->windows.stride);
 	add_part(a->global, b->global, sizeof(*a->global));
 }
 

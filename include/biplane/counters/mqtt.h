@@ -318,6 +318,16 @@
 		"values of parts of combinations evicted: table full")                             \
 	X(COMBINATION_NOT_STORED, RULE, "combination_not_stored",                                  \
 		"values of parts not stored: table full of other clients' values")                 \
+	X(WINDOW_NO_RESULT, RULE, "window_no_result",                                              \
+		"values whose window has no result: not full since it began, or times equal")      \
+	X(WINDOW_EVICTED, RULE, "window_evicted",                                                  \
+		"windows evicted: table full (mqtt.max_windows)")                                  \
+	X(WINDOW_NOT_STORED, RULE, "window_not_stored",                                            \
+		"values not evaluated: table full of windows of other clients")                    \
+	X(WINDOW_BUSY, RULE, "window_busy",                                                        \
+		"values not evaluated: another worker did not release the window")                 \
+	X(WINDOW_EMPTIED, RULE, "window_emptied",                                                  \
+		"windows emptied after a restart of biplane: changes could not be undone")         \
 	X(FLEET_STATE_RAISED, RULE, "states_fleet_raised",                                         \
 		"states of alarms that another gateway of the fleet has raised")                   \
 	X(FLEET_STATE_CLEARED, RULE, "states_fleet_cleared",                                       \

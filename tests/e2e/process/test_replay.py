@@ -49,6 +49,22 @@ def found(out):
     return Counter((a["topic"], a["value"]) for a in out["alarms"])
 
 
+def test_windows_over_a_capture(tmp_path):
+    """Per topic the mean of each three values in a row, as the clients' own record of the capture has them."""
+    rule = overheat(name="mean", window={"values": 3, "function": "mean"}, **{"raise": {"above": 20}})
+    out = json.loads(replay(tmp_path, rules=[rule], inputs=[("devices", FIXTURES / "subscribe.pcap")]))
+    values, due = {}, Counter()
+    for p in json.loads((FIXTURES / "subscribe.json").read_text())["published"]:
+        if "text" not in p or not p["topic"].endswith("/temperature") or p["text"].startswith("{"):
+            continue
+        last = values.setdefault(p["topic"], [])
+        last.append(text_value(p["text"].encode()))
+        if len(last) >= 3 and sum(last[-3:]) / 3 > 20:
+            due[p["topic"], round(sum(last[-3:]) / 3, 9)] += 1
+    assert len(due) > 5
+    assert Counter((a["topic"], round(a["value"], 9)) for a in out["alarms"]) == due
+
+
 @pytest.mark.parametrize("name", sorted(p.stem for p in FIXTURES.glob("*.pcap")))
 def test_capture_gives_the_known_alarms(tmp_path, name):
     """A capture taken on one link has both directions in it; it is replayed into one port."""

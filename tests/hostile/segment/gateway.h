@@ -47,7 +47,7 @@ struct gateway_table {
 	uint32_t *hot; /* offsets of words that are not 0, when all was set up */
 	uint32_t n_hot;
 };
-#define GW_TABLES_MAX 96u
+#define GW_TABLES_MAX 192u
 
 struct gateway_undo {
 	uint8_t *at;

@@ -10,6 +10,7 @@
 #define NINE(x_) SEVEN(x_) ", " x_ ", " x_
 #define RULE_OPEN EDGE "  rules:\n    - name: r\n      topic: t\n      "
 #define AS(condition_) "\n        " condition_
+#define WINDOW RULE "window:\n        function: sum\n        "
 #define BOUND(of_, before_, key_)                                                                  \
 	{"mqtt.rules[]." of_ "." key_, before_ of_ ":\n        ", "",                              \
 		.good = {{"80", "80"}, {"-.5", "-0.5"}, {"\"1e3\"", "1000"}, {"-0", "0"}},         \
@@ -139,6 +140,10 @@
 		.bad = {{"1", "does not begin with a comparison"}}},
 	{"mqtt.rules[].all[].max_age", RULE_PART, "", .good = {{"100ms", "100ms"}, {"30d", "30d"}},
 		.bad = {{"99ms", "too small"}, {"31d", "too large"}}},
+	{"mqtt.max_windows", MQTT, "", .good = {{"1", "1"}, {"4194304", "4194304"}},
+		.bad = {{"0", "too small"}, {"4194305", "too large"}}},
+	{"mqtt.max_window_values", MQTT, "", .good = {{"2", "2"}, {"1024", "1024"}},
+		.bad = {{"1", "too small"}, {"1025", "too large"}}},
 	{"mqtt.max_rules", MQTT, "", .good = {{"1", "1"}, {"131072", "131072"}},
 		.bad = {{"0", "too small"}, {"131073", "too large"}}},
 	{"mqtt.alarm_queue_size", MQTT, "",
@@ -301,6 +306,19 @@
 		.bad = {{"x", "not a finite decimal number"}, {"0", "with 0 each value is the offset"}}},
 	{"mqtt.rules[].value.offset", RULE "value:\n        ", "",
 		.good = {{"-40", "-40"}}, .bad = {{"x", "not a finite decimal number"}}},
+	{"mqtt.rules[].window.values", WINDOW, "", .good = {{"2", "2"}, {"128", "128"}},
+		.bad = {{"1", "too small"}, {"1025", "too large"}, {"129", "at most 128, or a higher"}}},
+	{"mqtt.rules[].window.type", WINDOW "values: 2\n        ", "",
+		.good = {{"sliding", "sliding"}, {"tumbling", "tumbling"}},
+		.bad = {{"hopping", "not a valid choice"}}},
+	{"mqtt.rules[].window.function", RULE "window:\n        values: 2\n        ", "",
+		.good = {{"mean", "mean"}, {"min", "min"}, {"max", "max"}, {"sum", "sum"},
+			{"count", "count"}, {"stddev", "stddev"}, {"delta", "delta"}, {"rate", "rate"}},
+		.bad = {{"median", "not a valid choice"}, {"percentile", "has no percentage"}}},
+	{"mqtt.rules[].window.percentile",
+		RULE "window:\n        values: 2\n        function: percentile\n        ", "",
+		.good = {{"50", "50"}, {"99.9", "99.9"}, {"100", "100"}},
+		.bad = {{"0", "out of range"}, {"100.1", "out of range"}, {"x", "not a finite"}}},
 	{"mqtt.rules[].raise", RULE_OPEN, "",
 		.good = {{"\"> 80\"", AS("above: 80")}, {"\">=-.5\"", AS("at_least: -0.5")},
 			{"< +1e3", AS("below: 1000")}, {"<=0", AS("at_most: 0")},

@@ -38,6 +38,7 @@
 	"  resync_packets: 9\n  min_ttl: 3\n  max_alarm_states: 7\n  max_rules: 9\n"               \
 	"  max_sparkplug_metrics: 10\n"                                                            \
 	"  max_watched_topics: 8\n"                                                                \
+	"  max_windows: 8\n  max_window_values: 16\n"                                              \
 	"  alarm_queue_size: 1MiB\n"                                                               \
 	"  publisher: {broker: \"mqtts://h\", username: u, password_file: /p, tls: {ca: /a, "      \
 	"cert: /b, key: /c}, "                                                                     \
@@ -58,6 +59,7 @@
 	"critical}\n"                                                                              \
 	"    - {name: c, topic: +/x, value: {binary: {type: uint32, offset: 9, byte_order: "       \
 	"little}}, "                                                                               \
+	"window: {values: 9, type: tumbling, function: percentile, percentile: 95}, "              \
 	"raise: outside 1..2, publish: {destination: both}, annotations: {site: north, "           \
 	"runbook: \"https://example.org/#1\"}}\n"                                                  \
 	"    - {name: d, topic: spBv1.0/g/+/n/#, value: {sparkplug: a/b, historical: evaluate, "   \
@@ -136,6 +138,8 @@ static void all_sections_are_read(void **state)
 	assert_int_equal(bp_config_mqtt(c)->max_alarm_states, 7);
 	assert_int_equal(bp_config_mqtt(c)->max_sparkplug_metrics, 10);
 	assert_int_equal(bp_config_mqtt(c)->max_watched_topics, 8);
+	assert_int_equal(bp_config_mqtt(c)->max_windows, 8);
+	assert_int_equal(bp_config_mqtt(c)->max_window_values, 16);
 	assert_int_equal(bp_config_mqtt(c)->max_rules, 9);
 	assert_int_equal(bp_config_mqtt(c)->alarm_queue_size, 1048576);
 	assert_string_equal(bp_config_mqtt(c)->publisher.client_id, "biplane-plant-7");
@@ -266,6 +270,7 @@ static void defaults_are_dumped(void **state)
 		"min_ttl: 1\n  max_alarm_states: 65536\n  max_sparkplug_metrics: 16384\n"
 		"  max_watched_topics: 16384\n"
 		"  max_combination_values: 65536\n"
+		"  max_windows: 4096\n  max_window_values: 128\n"
 		"  max_rules: 16384\n  alarm_queue_size: 8MiB\n"
 		"  publisher:\n    broker: \"mqtt://h:1883\"\n    client_id: \"biplane-biplane\"\n"
 		"    keep_alive: 30s\n    max_inflight: 1000\n    puback_timeout: 5s\n"

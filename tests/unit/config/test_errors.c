@@ -464,6 +464,17 @@ static void rules_must_agree(void **state)
 		"f.yaml:8:29: mqtt.rules[0].publish.topic: '{d}' is not a placeholder; expected a "
 		"topic of at most 255 bytes, in quotes, with the placeholders {topic}, {rule}, "
 		"{client}, and the names in braces of a combination\n");
+	says(EDGE "  max_windows: 1\n  rules:\n    - {name: a, topic: t, raise: \"> 1\", window: "
+		  "{values: 2, function: sum}}\n    - {name: b, topic: t, raise: \"> 1\", window: "
+		  "{values: 2, function: min}}\n",
+		"f.yaml:5:16: mqtt.max_windows: 2 rules have a window, and each needs one per "
+		"topic; expected at least 2\n");
+	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", window: {function: sum, "
+		  "percentile: 5}}\n",
+		"f.yaml:6:49: mqtt.rules[0].window has no size; expected values: N, such as "
+		"{values: 16, function: mean}\n"
+		"f.yaml:6:65: mqtt.rules[0].window.percentile: the function is not percentile; "
+		"expected function: percentile, or no percentile\n");
 	says(CLONE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", action: mirror, payload: "
 		   "envelope}\n",
 		"f.yaml:6:66: mqtt.rules[0].payload: action mirror sends the device's own payload; "

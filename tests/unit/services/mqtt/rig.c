@@ -44,6 +44,8 @@ void rig_defaults(struct rig *r)
 	m->max_sparkplug_metrics = 1024;
 	m->max_watched_topics = 1024;
 	m->max_combination_values = 1024;
+	m->max_windows = 64;
+	m->max_window_values = 64;
 	m->max_rules = 64;
 	m->alarm_queue_size = 1024 * 1024;
 	r->now_ns = 1700000000ull * SECOND + 123456789;

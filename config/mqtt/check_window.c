@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/check_place.h"
+#include "config/mqtt/schema.h"
+#include "shm/rules/window.h"
+
+/* Section mqtt.rules[].window. */
+
+static void check_percentile(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_window_spec *w)
+{
+	const struct bp_yaml *percentile = bp_yaml_find(n, "percentile");
+	const bool wants = w->function == BP_WINDOW_PERCENTILE;
+
+	if (bp_good(n, "function") == NULL)
+		return;
+	if (wants && percentile == NULL)
+		bp_error(r->messages, n->line, n->column,
+			"%s: function percentile has no percentage; expected percentile: P, above "
+			"0 and at most 100",
+			r->path);
+	else if (!wants && percentile != NULL)
+		bp_error(r->messages, percentile->key->line, percentile->key->column,
+			"%s.percentile: the function is not percentile; expected function: "
+			"percentile, or no percentile",
+			r->path);
+	else if (bp_good(n, "percentile") != NULL && !(w->percentile > 0 && w->percentile <= 100))
+		bp_error(r->messages, percentile->line, percentile->column,
+			"%s.percentile: '%s' is out of range; expected a number above 0 and at "
+			"most 100",
+			r->path, percentile->text);
+}
+
+void bp_check_window(struct bp_reader *r, const struct bp_yaml *n, void *base)
+{
+	const struct bp_rule_spec *rule = base;
+
+	if (bp_yaml_find(n, "values") == NULL)
+		bp_error(r->messages, n->line, n->column,
+			"%s has no size; expected values: N, such as {values: 16, function: mean}",
+			r->path);
+	check_percentile(r, n, &rule->window);
+}
+
+void bp_check_windows(struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m)
+{
+	const struct bp_yaml *max = bp_yaml_find(n, "max_windows");
+	const struct bp_yaml *max_values = bp_yaml_find(n, "max_window_values");
+	const uint64_t stride = bp_window_stride(m->max_window_values);
+	uint32_t windows = 0;
+
+	if ((max != NULL && max->bad) || (max_values != NULL && max_values->bad))
+		return;
+	for (uint32_t i = 0; i < m->n_rules; i++) {
+		const struct bp_rule_spec *rule = &m->rules[i];
+		const uint32_t most =
+			bp_window_capacity(stride, (enum bp_window_function)rule->window.function);
+
+		windows += rule->window.given;
+		if (rule->window.given && rule->window.values > most)
+			bp_error(r->messages, n->line, n->column,
+				"mqtt.rules: the window of rule '%s' has %u values; expected at "
+				"most %u, or a higher mqtt.max_window_values",
+				rule->name, rule->window.values, most);
+	}
+	if (windows > m->max_windows)
+		bp_error(r->messages, max != NULL ? max->line : n->line,
+			max != NULL ? max->column : n->column,
+			"mqtt.max_windows: %u rules have a window, and each needs one per topic; "
+			"expected at least %u",
+			windows, windows);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/mqtt.h"
+#include "services/mqtt/mqtt_worker.h"
+
+/* The step between a value and the conditions of a rule with a window. */
+
+static void charge(struct bp_mqtt_worker *in, const struct bp_window_spec *w)
+{
+	const uint64_t one =
+		w->function == BP_WINDOW_PERCENTILE ? BP_WORK_WINDOW_RANK : BP_WORK_WINDOW_VALUE;
+
+	bp_work_add(&in->work, BP_WORK_WINDOW + w->values * one);
+}
+
+bool bp_window_step(struct bp_mqtt_worker *in, const struct bp_rule *rule, uint64_t topic_hash,
+	uint32_t client, double value, double *result)
+{
+	struct bp_window_use u = {.rules = in->rules,
+		.rule = rule,
+		.topic_hash = topic_hash,
+		.now_ns = in->mono_ns,
+		.client = client,
+		.worker = (uint16_t)in->worker,
+		.undo = bp_journal_window(in->journal)};
+
+	charge(in, &rule->window);
+	u.unlogged = bp_window_unlogged(in->journal->window_serial, u.worker);
+	switch (bp_window_add(&in->windows, &u, value, result)) {
+	case BP_WINDOW_VALUE:
+		if (u.evicted)
+			bp_tally(in, BP_C_WINDOW_EVICTED);
+		return true;
+	case BP_WINDOW_NONE:
+		if (u.evicted)
+			bp_tally(in, BP_C_WINDOW_EVICTED);
+		bp_tally(in, BP_C_WINDOW_NO_RESULT);
+		return false;
+	case BP_WINDOW_BUSY:
+		bp_tally(in, BP_C_WINDOW_BUSY);
+		return false;
+	case BP_WINDOW_NOT_STORED:
+		bp_tally(in, BP_C_WINDOW_NOT_STORED);
+		return false;
+	}
+	return false;
+}
+
+void bp_window_restore(struct bp_mqtt_worker *in)
+{
+	struct bp_journal *j = in->journal;
+	uint64_t *emptied = &in->counters->v[BP_C_WINDOW_EMPTIED];
+
+	if (j->window_undos > BP_JOURNAL_WINDOWS) {
+		*emptied += bp_window_empty_unlogged(
+			&in->windows, bp_window_unlogged(j->window_serial, (uint16_t)in->worker));
+		j->window_undos = BP_JOURNAL_WINDOWS;
+	}
+	while (j->window_undos != 0) {
+		*emptied += !bp_window_undo(
+			&in->windows, &j->window[j->window_undos - 1], (uint16_t)in->worker);
+		bp_journal_order();
+		j->window_undos--;
+	}
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rules with a window: from publications to alarms. */
+#include "biplane/counters/mqtt.h"
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "rig.h"
+
+#define SECOND 1000000000ull
+
+static struct rig rig;
+static struct peer c;
+
+static struct bp_rule_spec window_rule(
+	const char *name, enum bp_window_function f, uint32_t values, double above)
+{
+	struct bp_rule_spec r = rig_rule(name, "t/+", BP_COND_GT, above);
+
+	r.window = (struct bp_window_spec){.given = true, .function = (uint8_t)f, .values = values};
+	return r;
+}
+
+static void open_with(const struct bp_rule_spec *rules, uint32_t n)
+{
+	rig_defaults(&rig);
+	rig_open(&rig);
+	rig_rules(&rig, rules, n);
+	peer_init(&c, false, 1, 1, 2);
+	rig_connect(&rig, &c, 4, "x");
+}
+
+static void publish(const char *topic, const char *const *v)
+{
+	for (; *v != NULL; v++)
+		rig_publish_text(&rig, &c, topic, *v);
+}
+#define PUBLISH(topic, ...) publish(topic, (const char *const[]){__VA_ARGS__, NULL})
+
+static void alarms_have_the_result(void **state)
+{
+	struct bp_rule_spec r = window_rule("m", BP_WINDOW_MEAN, 3, 10);
+
+	(void)state;
+	open_with(&r, 1);
+	PUBLISH("t/a", "20", "20", "5", "2", "30", "1");
+	assert_string_equal(rig_told_values(&rig), "15 12.3333 11");
+	assert_int_equal(rig_count(&rig, BP_C_WINDOW_NO_RESULT), 2);
+	rig_close(&rig);
+}
+
+static void each_topic_and_rule_has_a_window(void **state)
+{
+	struct bp_rule_spec r[3] = {window_rule("m", BP_WINDOW_MAX, 2, 10),
+		window_rule("s", BP_WINDOW_SUM, 2, 20), rig_rule("p", "t/+", BP_COND_GT, 19)};
+
+	(void)state;
+	open_with(r, 3);
+	PUBLISH("t/a", "15");
+	PUBLISH("t/b", "11");
+	assert_string_equal(rig_told_values(&rig), "");
+	PUBLISH("t/a", "16"); /* max 16, sum 31 */
+	PUBLISH("t/b", "1");  /* max 11, sum 12 */
+	PUBLISH("t/b", "20"); /* max 20, sum 21, the value */
+	assert_string_equal(rig_told_values(&rig), "16 31 11 20 21 20");
+	rig_close(&rig);
+}
+
+static void window_with_hysteresis(void **state)
+{
+	struct bp_rule_spec r = window_rule("m", BP_WINDOW_MEAN, 2, 10);
+
+	(void)state;
+	r.has_clear = true;
+	r.clear = (struct bp_condition){BP_COND_LT, 5, 0};
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	open_with(&r, 1);
+	PUBLISH("t/a", "12", "12", "0", "20", "8", "0", "0");
+	assert_string_equal(rig_told_values(&rig), "12 4");
+	rig_close(&rig);
+}
+
+static void payloads_without_value_do_not_count(void **state)
+{
+	struct bp_rule_spec r = window_rule("n", BP_WINDOW_COUNT, 2, 0);
+
+	(void)state;
+	open_with(&r, 1);
+	PUBLISH("t/a", "1", "nan", "x", "inf");
+	assert_int_equal(rig_told_count(&rig), 0);
+	PUBLISH("t/a", "1");
+	assert_int_equal(rig_told_count(&rig), 1);
+	rig_close(&rig);
+}
+
+/* Windows outlive the process, and a reload that leaves the rule unchanged. */
+static void windows_survive_restart_and_reload(void **state)
+{
+	struct bp_rule_spec r[2] = {
+		rig_rule("other", "u", BP_COND_GT, 0), window_rule("m", BP_WINDOW_SUM, 3, 0)};
+
+	(void)state;
+	open_with(r, 2);
+	PUBLISH("t/a", "1");
+	rig_restart(&rig);
+	PUBLISH("t/a", "2");
+	rig_rules(&rig, r + 1, 1);
+	PUBLISH("t/a", "3");
+	assert_string_equal(rig_told_values(&rig), "6");
+	r[1].window.values = 2;
+	rig_rules(&rig, r, 2);
+	PUBLISH("t/a", "4", "5");
+	assert_string_equal(rig_told_values(&rig), "9"); /* another rule: an empty window */
+	rig_close(&rig);
+}
+
+/* A client that invents topics evicts windows of its own. */
+static void one_client_cannot_take_all_windows(void **state)
+{
+	struct bp_rule_spec r = window_rule("m", BP_WINDOW_SUM, 2, 0);
+	struct peer other;
+	char topic[32];
+
+	(void)state;
+	open_with(&r, 1);
+	peer_init(&other, false, 2, 3, 4);
+	rig_connect(&rig, &other, 4, "other");
+	rig_publish_text(&rig, &other, "t/other", "7");
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(topic, sizeof(topic), "t/%u", i);
+		rig_publish_text(&rig, &c, topic, "1");
+	}
+	assert_true(rig_count(&rig, BP_C_WINDOW_EVICTED) > 4000);
+	rig_publish_text(&rig, &other, "t/other", "8");
+	assert_string_equal(rig_told_values(&rig), "15");
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(alarms_have_the_result),
+		cmocka_unit_test(each_topic_and_rule_has_a_window),
+		cmocka_unit_test(window_with_hysteresis),
+		cmocka_unit_test(payloads_without_value_do_not_count),
+		cmocka_unit_test(windows_survive_restart_and_reload),
+		cmocka_unit_test(one_client_cannot_take_all_windows),
+	};
+
+	return cmocka_run_group_tests_name("window", tests, NULL, NULL);
+}
