@@ -51,7 +51,7 @@ static inline bool bp_tls_begins(const uint8_t *p, uint32_t n)
 
 /*
  * Reads p[0..n), at most BP_TLS_BYTES_MAX bytes from the first of a direction. `scratch`: as many
- * bytes. BP_TLS_MORE: *need is a number of bytes without which there is no more to read. What was
+ * bytes. BP_TLS_MORE: *need is the number of bytes at the end of the record under way. What was
  * read so far is in `info`.
  */
 enum bp_tls bp_tls_client(

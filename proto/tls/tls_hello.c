@@ -51,7 +51,7 @@ static bool take_vector(struct view *v, unsigned bytes, struct view *out)
 
 /*
  * The bytes of handshake messages in p[0..n), to out. BP_TLS_OK: a record of another type follows
- * them. BP_TLS_MORE: *need, the end of the last record.
+ * them; BP_TLS_BAD: none does. BP_TLS_MORE: *need, the end of the last record.
  */
 static enum bp_tls unwrap(
 	const uint8_t *p, uint32_t n, uint8_t *out, uint32_t *out_n, uint32_t *need)
@@ -137,9 +137,7 @@ enum bp_tls bp_tls_client(
 	uint32_t type;
 
 	memset(info, 0, sizeof(*info));
-	if (e == BP_TLS_BAD || !bp_tls_begins(p, n))
-		return BP_TLS_BAD;
-	if (have >= 1 && scratch[0] != CLIENT_HELLO)
+	if (!bp_tls_begins(p, n) || (have >= 1 && scratch[0] != CLIENT_HELLO))
 		return BP_TLS_BAD;
 	if (!take_number(&v, 1, &type) || !take_number(&v, 3, &len))
 		return e == BP_TLS_MORE ? BP_TLS_MORE : BP_TLS_BAD;
@@ -188,8 +186,6 @@ enum bp_tls bp_tls_server(
 	uint32_t type;
 
 	info->text[BP_TLS_SUBJECT].len = info->text[BP_TLS_NAMES].len = 0;
-	if (e == BP_TLS_BAD)
-		return BP_TLS_BAD;
 	while (take_number(&v, 1, &type) && take_number(&v, 3, &len)) {
 		const struct view body = {v.p, len < v.n ? len : v.n};
 

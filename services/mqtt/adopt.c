@@ -242,7 +242,7 @@ static void adopt_memory(struct bp_mqtt_worker *in, struct bp_flow *f)
 	f->unacked = 0;
 	for (unsigned dir = 0; dir < 2; dir++) {
 		/* the data that waited for a proof is lost, and the read position with it */
-		const bool known = adopt_reassembly(in, f, dir) && f->waiting[dir] == 0;
+		const bool known = f->waiting[dir] == 0 && adopt_reassembly(in, f, dir);
 
 		/* segments ahead of the stream are sent again, or their loss shows as a gap */
 		f->out_of_order[dir] = 0;

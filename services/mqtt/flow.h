@@ -232,7 +232,8 @@ static inline bool bp_flow_is_tls(const struct bp_flow *f)
 		return false;
 	if (f->stream[BP_TO_BROKER] == BP_STREAM_NOT_INSPECTED)
 		return f->not_inspected[0] == BP_C_NOT_INSPECTED_TLS - BP_C_NOT_INSPECTED_NOT_MQTT;
-	return bp_flow_is_opening(f) && f->tls.state != BP_TLS_NONE;
+	return bp_flow_is_opening(f) && f->stream[BP_TO_BROKER] == BP_STREAM_BOUNDARY &&
+	       f->tls.state != BP_TLS_NONE;
 }
 
 /* A packet that is reassembled because a rule needs it: complete, or, where no memory is free, its

@@ -30,6 +30,9 @@ void bp_mqtt_stop_inspection(
 	bp_event_inspection_stopped(in, f, reason);
 	f->pending &= (uint8_t) ~(BP_FLOW_PUSHES(0) | BP_FLOW_PUSHES(1) | BP_FLOW_PUSHED_EITHER);
 	bp_ack_release(in, f);
+	/* only of a damaged flow */
+	if (reason != BP_C_NOT_INSPECTED_TLS)
+		bp_tls_release(in, f);
 	for (unsigned d = 0; d < 2; d++) {
 		if (bp_stream_tracked(f, d))
 			skip_to_end(f, d);

@@ -93,7 +93,7 @@ void bp_tls_stop(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 
 void bp_tls_end(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
-	if (bp_flow_is_tls(f) && bp_stream_tracked(f, BP_TO_BROKER))
+	if (bp_flow_is_tls(f) && f->stream[BP_TO_BROKER] == BP_STREAM_BOUNDARY)
 		bp_tls_stop(in, f, BP_TO_BROKER);
 }
 
@@ -230,9 +230,10 @@ bool bp_tls_is_sound(const struct bp_flow *f)
 
 void bp_tls_adopt(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
-	if (f->tls.info == 0)
-		return;
-	if (bp_adopt_block(in, f, f->tls.info, sizeof(struct kept))) {
+	const bool has_names = f->tls.state == BP_TLS_SERVER;
+
+	if (has_names && f->tls.info != 0 &&
+		bp_adopt_block(in, f, f->tls.info, sizeof(struct kept))) {
 		if (sizeof(struct kept) + length_of(kept(in, f)) <=
 			bp_reassembly_size(in->reassembly, f->tls.info))
 			return;

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "rig.h"
+#include "websocket_peer.h"
+#include "tests/unit/proto/tls/hellos.h"
 #include "tests/unit/times.h"
 
 static struct rig rig, next;
@@ -40,6 +42,8 @@ static void open_rig(struct rig *r, uint32_t batch)
 	m->max_rules = 4;
 	m->alarm_queue_size = 32768;
 	m->max_topic_aliases = 16;
+	m->n_websocket_ports = 1;
+	m->websocket_ports[0] = WS_PORT;
 	rig_open(r);
 	rule[0] = rig_rule("r", "plant/#", BP_COND_GT, 80);
 	rule[1] = rig_rule("s", "state/#", BP_COND_GT, 80);
@@ -82,6 +86,43 @@ static const char long_topic[] =
 	"plant/a-name-that-takes-more-than-the-smallest-block-of-the-arena-has/"
 	"and-so-another-block-is-taken-when-the-alias-is-mapped-to-it-in-place-of-the-short-one";
 
+/* A browser: its request, its messages and their frames are cut; and a client with TLS. */
+static void record_browser(void)
+{
+	struct peer web, tls;
+	struct bytes b = {0}, mqtt = {0};
+	char value[16];
+
+	peer_init(&web, false, 5, 0xffffff00, 900);
+	web.broker_port = WS_PORT;
+	rig_handshake(&rig, &web);
+	ws_request(&b, "");
+	send_cut(&web, &b, 120);
+	ws_response(&b, "");
+	rig_send_bytes(&rig, &web, BROKER, &b);
+	mq_connect(&mqtt, 4, "web", 0);
+	ws_message(&b, CLIENT, &mqtt);
+	send_cut(&web, &b, 20);
+	mq_connack(&mqtt, 4, 0, 0, NULL);
+	ws_message(&b, BROKER, &mqtt);
+	rig_send_bytes(&rig, &web, BROKER, &b);
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(value, sizeof(value), "%u.25", 79 + i);
+		text(&mqtt, "plant/web", value, 0, 0);
+		text(&mqtt, "state/web", value, 0, 0);
+		ws_frame(&b, CLIENT, WS_BINARY, mqtt.p, 9);
+		ws_frame(&b, CLIENT, WS_FIN | WS_PING, "p", 1);
+		ws_frame(&b, CLIENT, WS_FIN, mqtt.p + 9, mqtt.n - 9);
+		bytes_free(&mqtt);
+		send_cut(&web, &b, 5 + 9 * i);
+	}
+	peer_init(&tls, false, 6, 1000, 1100);
+	rig_handshake(&rig, &tls);
+	rig_send(&rig, &tls, CLIENT, tls_client12, 150);
+	rig_send(&rig, &tls, CLIENT, tls_client12 + 150, sizeof(tls_client12) - 150);
+	rig_send(&rig, &tls, BROKER, tls_server12, sizeof(tls_server12));
+}
+
 /* Four clients: QoS 0, aliases of version 5, QoS 1 in cut packets, IPv6. No one pings. */
 static void record(void)
 {
@@ -120,6 +161,9 @@ static void record(void)
 		rig_send_bytes(&rig, &six, CLIENT, &b);
 		rig_ack(&rig, &six, BROKER);
 	}
+	/* none of its frames is a plain one of a batch */
+	if (!rig.bursts)
+		record_browser();
 	rig.record = NULL;
 }
 
@@ -278,6 +322,7 @@ static void read_on(size_t frame, size_t step)
 	rig_restart(&next);
 	read_from(&next, frame);
 	if (rig_count(&next, BP_C_RESYNC_STARTED) != 0 ||
+		rig_count(&next, BP_C_NOT_INSPECTED_WEBSOCKET_MIDSTREAM) != 0 ||
 		rig_count(&next, BP_C_CONN_MIDSTREAM) != 0)
 		fail_msg("frame %zu, step %zu: a connection is not read on", frame, step);
 	all_are_told(&next, frame, step);
