@@ -3,10 +3,12 @@
 
 import subprocess
 import threading
+from contextlib import contextmanager
 
 import paho.mqtt.client as mqtt
 import pytest
 
+from browser import Browser
 from conftest import config_for, overheat
 from lab import CLOUD, wait_until
 
@@ -17,7 +19,8 @@ PORT = 9001
 def broker(lab, tmp_path_factory):
     conf = tmp_path_factory.mktemp("websocket") / "mosquitto.conf"
     # mosquitto 2.0.11 ends if it has WebSocket listeners only
-    conf.write_text(f"listener 1884 127.0.0.1\nlistener {PORT}\nprotocol websockets\nallow_anonymous true\n")
+    conf.write_text(f"user root\nlistener 1884 127.0.0.1\nlistener {PORT}\nprotocol websockets\nhttp_dir {conf.parent}\nallow_anonymous true\n")
+    (conf.parent / "index.html").write_text("<title>devices</title>")
     conf.chmod(0o644)
     conf.parent.chmod(0o755)
     p = lab.popen("cloud", "mosquitto", "-c", conf, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -99,3 +102,53 @@ def test_page_of_the_same_server(lab, gw):
     lab.run("dev", "curl", "-s", "-m", "10", f"http://{CLOUD}:{PORT}/", check=False)
     wait_until("a connection that is not inspected",
                lambda: gw.counter("not_inspected_websocket_upgrade") > before)
+
+
+# A client of MQTT as a page has it: the WebSocket is the browser's own, with its request, masks and frames.
+PAGE = """
+const done = arguments[arguments.length - 1], utf8 = (s) => new TextEncoder().encode(s);
+const string = (s) => [utf8(s).length >> 8, utf8(s).length & 255, ...utf8(s)];
+const length = (n) => { const b = []; do { b.push(n % 128 | (n >= 128 ? 128 : 0)); n = n >> 7; } while (n > 0); return b; };
+const packet = (first, body) => new Uint8Array([first, ...length(body.length), ...body]);
+const publish = (value) => packet(0x30, [...string("plant/browser/temperature"), ...utf8(value)]);
+const ws = new WebSocket(arguments[0], ["mqtt"]);
+ws.binaryType = "arraybuffer";
+ws.onerror = () => done("error");
+ws.onopen = () => ws.send(packet(0x10, [...string("MQTT"), 4, 2, 0, 60, ...string("chromium")]));
+ws.onmessage = (m) => {
+  const answer = new Uint8Array(m.data);
+  if (answer[0] !== 0x20 || answer[3] !== 0) { done("refused"); return; }
+  const two = [...publish("81.1"), ...publish("82.1")], cut = publish("83.1");
+  ws.send(new Uint8Array(two));
+  ws.send(cut.slice(0, 7));
+  ws.send(cut.slice(7));
+  ws.send(publish("84.1" + " ".repeat(70000)));
+  window.mqtt = ws;
+  done("sent");
+};
+"""
+
+
+@contextmanager
+def browser_in(lab, ns, folder):
+    """Chromium in a namespace, with its driver."""
+    with lab.inside(ns):
+        browser = Browser(folder=folder)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def test_a_browser(lab, gw, collect, tmp_path):
+    """Chromium's own frames: two packets in a message, a packet in two, and a message of several segments."""
+    edge = collect("edge", ["alarm/#"])
+    with browser_in(lab, "dev", tmp_path) as browser:
+        # a page of the same server, as a browser denies one from elsewhere access to local addresses
+        browser.driver.get(f"http://{CLOUD}:{PORT}/index.html")
+        assert browser.driver.title == "devices"
+        assert browser.driver.execute_async_script(PAGE, f"ws://{CLOUD}:{PORT}/mqtt") == "sent"
+        for payload in ("81.1", "82.1", "83.1", "84.1" + " " * 70000):
+            alarm_of(edge, payload)
+        view = next(c for c in gw.show("connections")["connections"] if c["client_id"] == "chromium")
+        assert view["transport"] == "websocket" and view["to_broker"] == "inspecting"
