@@ -27,7 +27,7 @@ struct bp_rule_state {
 	_Atomic uint64_t word; /* bit 63 raised, bit 62 holding; bits 0..61: number of the
 				* transition, hold count, or start of the hold, ns; both bits: a
 				* claim, see
-				* rule_state.c */
+				* state_table.c */
 	_Atomic uint64_t used_ns;
 	_Atomic uint32_t client; /* that used it last */
 	_Atomic uint32_t value;  /* its value, as the bits of a float: for people */
