@@ -11,7 +11,7 @@ static void check_excluded(
 	struct bp_reader *r, const struct bp_yaml *n, const struct bp_yaml *absent)
 {
 	static const char *const excluded[] = {
-		"value", "raise", "clear", "hold", "repeat", "window", "deadband"};
+		"value", "raise", "clear", "hold", "repeat", "window", "deadband", "quiet"};
 
 	for (unsigned i = 0; i < sizeof(excluded) / sizeof(excluded[0]); i++) {
 		const struct bp_yaml *e = bp_yaml_find(n, excluded[i]);

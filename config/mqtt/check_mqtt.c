@@ -198,6 +198,18 @@ static void check_annotations(
 			r->path);
 }
 
+static void check_deadband(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule)
+{
+	const struct bp_yaml *at = bp_good(n, "deadband");
+
+	if (at != NULL && rule->repeat == BP_REPEAT_ON_CHANGE)
+		bp_error(r->messages, at->line, at->column,
+			"%s.deadband: repeat: on_change sends no further alarm while one is "
+			"raised; expected repeat: every, or no deadband",
+			r->path);
+}
+
 void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	struct bp_rule_spec *rule = base;
@@ -218,6 +230,7 @@ void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	check_clear(r, n, rule);
 	check_annotations(r, n, rule);
 	bp_check_sparkplug(r, n, rule);
+	check_deadband(r, n, rule);
 }
 
 struct named_rule {
@@ -341,14 +354,12 @@ static void check_states(
 	uint32_t stateful = 0;
 
 	for (uint32_t i = 0; i < m->n_rules; i++)
-		stateful += m->rules[i].has_clear || m->rules[i].combination != NULL ||
-			    m->rules[i].hold != BP_HOLD_NONE ||
-			    m->rules[i].repeat == BP_REPEAT_ON_CHANGE;
+		stateful += bp_rule_spec_stateful(&m->rules[i]);
 	if (at != NULL && stateful > m->max_alarm_states)
 		bp_error(r->messages, at->line, at->column,
-			"mqtt.max_alarm_states: %u rules have clear, hold, absent or repeat: "
-			"on_change, and "
-			"each needs a state per topic; expected at least %u",
+			"mqtt.max_alarm_states: %u rules have clear, hold, absent, repeat: "
+			"on_change, deadband or quiet, and each needs a state per topic; expected "
+			"at least %u",
 			stateful, stateful);
 }
 

@@ -80,6 +80,11 @@ static bool is_binary(const void *base)
 	return ((const struct bp_rule_spec *)base)->value.kind == BP_VALUE_BINARY;
 }
 
+static bool has_deadband(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->deadband != 0;
+}
+
 static bool has_annotations(const void *base)
 {
 	return ((const struct bp_rule_spec *)base)->annotations.n != 0;
@@ -208,7 +213,7 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.min_ttl", .type = &bp_type_uint, AT(min_ttl), .min = 1, .max = 255, .preset = "1",
 	 .help = "Minimum TTL (IPv4) or hop limit (IPv6) of inspected segments; others are forwarded but not inspected. Set it to the number of routers between biplane and the brokers plus one, so that a segment that cannot reach a broker raises no alarm."},
 	{.path = "mqtt.max_alarm_states", .type = &bp_type_uint, .flags = BP_MAIN, AT(max_alarm_states), .min = 1, .max = 16777216, .preset = "65536",
-	 .help = "Maximum number of pairs of rule and topic whose alarm state (clear, hold, repeat) is stored."},
+	 .help = "Maximum number of pairs of rule and topic whose alarm state (clear, hold, repeat) is stored. A pair of a rule with deadband or quiet can need one more for each of them."},
 	{.path = "mqtt.max_sparkplug_metrics", .type = &bp_type_uint, AT(max_sparkplug_metrics), .min = 1, .max = 16777216, .preset = "16384",
 	 .help = "Maximum number of Sparkplug B nodes, and of pairs of device and metric of a rule, whose session, alias and datatype are stored."},
 	{.path = "mqtt.max_watched_topics", .type = &bp_type_uint, AT(max_watched_topics), .min = 1, .max = 4194304, .preset = "16384",
@@ -374,6 +379,10 @@ static const struct bp_setting rows[] = {
 	 .help = "Number of consecutive values, or the time, for which raise must be met before the alarm is raised. With off the first value raises it."},
 	{.path = "mqtt.rules[].repeat", .type = &bp_type_enum, IN(bp_rule_spec, repeat), .present = has_raise, .flags = BP_MAIN | BP_RELOAD, .enum_names = repeat_names, .preset = "every", .preset_text = "every; on_change for a combination",
 	 .help = "every sends an alarm for each value that meets raise. on_change sends an alarm only when the state changes."},
+	{.path = "mqtt.rules[].deadband", .type = &bp_type_positive, IN(bp_rule_spec, deadband), .flags = BP_RELOAD, .present = has_deadband, .preset_text = "none: each value that meets raise sends an alarm",
+	 .help = "With repeat: every, a raised alarm is sent again only if the value differs by more than this number from that of the last alarm."},
+	{.path = "mqtt.rules[].quiet", .type = &bp_type_duration, IN(bp_rule_spec, quiet_ns), .present = has_raise, .flags = BP_RELOAD, .min = MS, .max = 365 * DAY, .zero = "off", .preset = "off",
+	 .help = "Time after an alarm for which the rule raises no alarm for the same topic, and repeats none. An alarm in this sense is a raise, a repetition or a clear. A clear is sent immediately. When the time has ended, the next value that meets raise, and hold, raises the alarm."},
 	{.path = "mqtt.rules[].severity", .type = &bp_type_enum, IN(bp_rule_spec, severity), .flags = BP_RELOAD, .enum_names = severity_names, .preset = "none",
 	 .help = "Severity of the rule's alarms. It is in the envelope, in the headers of Kafka, in events and in lists of alarms. A reload that changes it keeps the states of the rule."},
 	{.path = "mqtt.rules[].annotations", .type = &bp_type_annotations, IN(bp_rule_spec, annotations), .flags = BP_RELOAD, .present = has_annotations, .preset_text = "none",

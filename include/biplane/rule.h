@@ -90,6 +90,8 @@ struct bp_rule_spec {
 	uint64_t absent_ns;          /* > 0: raised after this time without a publication; the
 				      * rule's value is the silence in seconds */
 	uint8_t repeat;              /* enum bp_repeat */
+	double deadband;             /* 0: none; with BP_REPEAT_EVERY only */
+	uint64_t quiet_ns;           /* 0: none */
 	uint8_t action;              /* enum bp_action */
 	uint8_t payload;             /* enum bp_payload; ORIGINAL for action mirror */
 	uint8_t destination;         /* enum bp_destination_choice, of action publish */
@@ -104,6 +106,13 @@ struct bp_rule_spec {
 	 * the first and the last of its list. */
 	struct bp_value_strings strings;
 };
+
+/* Whether the rule needs the state of (rule, topic). */
+static inline bool bp_rule_spec_stateful(const struct bp_rule_spec *r)
+{
+	return r->has_clear || r->combination != NULL || r->hold != BP_HOLD_NONE ||
+	       r->repeat == BP_REPEAT_ON_CHANGE || r->quiet_ns != 0 || r->deadband != 0;
+}
 
 /* Destination of mirrored frames. All fields in network byte order, as in the frame. */
 struct bp_mirror_target {

@@ -118,7 +118,7 @@ static enum bp_verdict settle(struct bp_mqtt_worker *in, const struct bp_rule *r
 
 	bp_work_add(&in->work, BP_WORK_STATE);
 	verdict = bp_rule_evaluate_undo(in->rule_state, in->rule_state_len, rule, topic_hash,
-		client, silence, in->mono_ns, &transition, &loss, bp_journal_undo(in->journal));
+		client, silence, in->mono_ns, &transition, &loss, bp_journal_undo(in->journal, 1));
 	bp_tally_state_loss(in, loss);
 	if (verdict != BP_VERDICT_NOTHING) {
 		bp_evaluated_number(in, j, verdict, transition, next);

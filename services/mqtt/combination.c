@@ -248,7 +248,7 @@ void bp_combination_evaluate(struct bp_mqtt_worker *in, const struct bp_rule *pa
 	bp_work_add(&in->work, (rule->combination.n_parts + 1u) * BP_WORK_STATE + c.topic_len / 4);
 	c.key = bp_part_key(in->part_state, in->part_state_len, rule->uid, topic_hash);
 	loss = bp_part_state_store(&c.key, own.part, client, own.truth, of->value, in->mono_ns,
-		bp_journal_undo(in->journal));
+		bp_journal_undo(in->journal, 1));
 	if (loss == BP_STATE_NOT_KEPT) {
 		bp_tally(in, BP_C_COMBINATION_NOT_STORED);
 		own.kept = false;

@@ -105,14 +105,18 @@ static inline void bp_journal_deepen(struct bp_journal *j, const struct bp_flow 
 	bp_journal_order();
 }
 
-/* The record for the change of the next evaluation; NULL: there is no space. */
-static inline struct bp_rule_undo *bp_journal_undo(struct bp_journal *j)
+/* n records for the changes of the next evaluation; NULL: there is no space. */
+static inline struct bp_rule_undo *bp_journal_undo(struct bp_journal *j, unsigned n)
 {
-	if (j->undos >= BP_JOURNAL_UNDO)
+	struct bp_rule_undo *first = &j->undo[j->undos];
+
+	if (j->undos + n > BP_JOURNAL_UNDO)
 		return NULL;
-	j->undo[j->undos].entry = UINT64_MAX;
+	for (unsigned i = 0; i < n; i++)
+		first[i].entry = UINT64_MAX;
 	bp_journal_order();
-	return &j->undo[j->undos++];
+	j->undos += n;
+	return first;
 }
 
 /* The same for the next change of a window. */

@@ -107,7 +107,7 @@ static inline void apply(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 		bp_work_add(&in->work, BP_WORK_STATE);
 		verdict = bp_rule_evaluate_undo(in->rule_state, in->rule_state_len, rule,
 			topic_hash, client_of(in, of->flow), of->value, in->mono_ns, &transition,
-			&loss, bp_journal_undo(in->journal));
+			&loss, bp_journal_undo(in->journal, bp_rule_undos(rule)));
 		bp_tally_state_loss(in, loss);
 	}
 	if (__builtin_expect(in->evaluated != NULL, 0))

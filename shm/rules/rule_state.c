@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "shm/rules/rule_last.h"
 #include "shm/rules/state_table.h"
 
 #define RAISED BP_STATE_RAISED
@@ -32,16 +33,28 @@ static uint64_t hold_on(const struct bp_rule *r, uint64_t word, uint64_t now_ns)
 	return RAISED;
 }
 
+/* The same in the quiet time of the pair: the hold remains complete until the quiet time ends. */
+static uint64_t hold_on_quietly(const struct bp_rule *r, uint64_t word, uint64_t now_ns)
+{
+	const uint64_t next = hold_on(r, word, now_ns);
+
+	if ((next & RAISED) == 0)
+		return next;
+	return r->hold == BP_HOLD_COUNT ? HOLDING | r->hold_count : word;
+}
+
 /* A value, or a state of another gateway, on its way to the state of a pair. */
 struct evaluation {
 	struct bp_state_change c; /* first */
 	const struct bp_rule *rule;
 	double value;
 	enum bp_verdict adopt;    /* NOTHING: a value */
+	bool quiet;               /* no raise may begin */
 	uint64_t next_transition; /* of a raise that begins now */
 	/* results */
 	uint64_t transition;
 	enum bp_verdict verdict;
+	bool was_raised, is_raised;
 };
 
 static uint64_t word_of_value(struct evaluation *v, uint64_t word)
@@ -52,7 +65,8 @@ static uint64_t word_of_value(struct evaluation *v, uint64_t word)
 	if (!(word & RAISED)) {
 		if (!raise)
 			return 0;
-		word = hold_on(r, word, v->c.now_ns);
+		word = v->quiet ? hold_on_quietly(r, word, v->c.now_ns)
+				: hold_on(r, word, v->c.now_ns);
 		if (word & RAISED) {
 			v->verdict = BP_VERDICT_RAISED;
 			word |= v->transition & LOW;
@@ -93,7 +107,10 @@ static uint64_t next_word(struct bp_state_change *c, uint64_t word)
 
 	v->transition = v->next_transition;
 	v->verdict = BP_VERDICT_NOTHING;
-	return v->adopt != BP_VERDICT_NOTHING ? word_of_other(v, word) : word_of_value(v, word);
+	v->was_raised = word & RAISED;
+	word = v->adopt != BP_VERDICT_NOTHING ? word_of_other(v, word) : word_of_value(v, word);
+	v->is_raised = word & RAISED;
+	return word;
 }
 
 static uint32_t float_bits(double value)
@@ -115,9 +132,10 @@ bool bp_rule_state_find(const struct bp_rule_state *table, uint64_t len, const s
 	if (!rule->stateful)
 		return false;
 	memset(v, 0, sizeof(*v));
+	v->quiet = bp_rule_last_time(table, len, rule, topic_hash, &v->last_ns);
 	e = bp_state_peek(table, len, bp_state_key(rule->uid, topic_hash, BP_STATE_OF_PAIR), &word);
 	if (e == NULL)
-		return false;
+		return v->quiet;
 	v->raised = word & RAISED;
 	v->holding = word & HOLDING;
 	v->used_ns = atomic_load_explicit(&e->used_ns, memory_order_relaxed);
@@ -140,16 +158,51 @@ enum bp_verdict bp_rule_evaluate(struct bp_rule_state *table, uint64_t len,
 		table, len, rule, topic_hash, client, value, now_ns, transition, loss, NULL);
 }
 
+/* What follows the change of a pair's state for its last alarm. */
+static void keep_last(struct evaluation *v, uint64_t topic_hash, struct bp_rule_undo *undo)
+{
+	struct bp_rule_last l = {
+		.rule = v->rule,
+		.topic_hash = topic_hash,
+		.value = v->value,
+		.state = &v->c,
+		.undo = undo == NULL ? NULL : undo + 1,
+	};
+
+	if (v->adopt != BP_VERDICT_NOTHING) {
+		if (v->is_raised != v->was_raised)
+			bp_rule_last_other(&l);
+	} else if (v->is_raised && !v->was_raised) {
+		bp_rule_last_raise(&l);
+	} else if (v->verdict == BP_VERDICT_RAISED) {
+		if (!bp_rule_last_repeat(&l))
+			v->verdict = BP_VERDICT_NOTHING;
+	} else if (v->was_raised && !v->is_raised) {
+		bp_rule_last_clear(&l, v->verdict == BP_VERDICT_CLEARED);
+	} else if (!v->is_raised && !v->quiet) {
+		bp_rule_last_expire(&l);
+	}
+	if (v->c.loss < l.loss)
+		v->c.loss = l.loss;
+}
+
 /* Evaluates v, of whose change the table, the clock and the client are set. */
 static void evaluate(struct evaluation *v, uint64_t topic_hash, struct bp_rule_undo *undo)
 {
 	const struct bp_rule *rule = v->rule;
+	const bool has_last = rule->quiet_ns != 0 || rule->deadband != 0;
 
 	v->c.next = next_word;
 	v->c.key = bp_state_key(rule->uid, topic_hash, BP_STATE_OF_PAIR);
 	v->c.undo = undo;
-	if (!bp_state_change(&v->c))
+	if (has_last)
+		v->quiet = bp_rule_is_quiet(v->c.table, v->c.len, rule, topic_hash, v->c.now_ns);
+	if (!bp_state_change(&v->c)) {
 		next_word(&v->c, 0); /* as if the table were full */
+		return;
+	}
+	if (has_last)
+		keep_last(v, topic_hash, undo);
 }
 
 enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,

@@ -14,10 +14,12 @@
  * reconnects may be assigned to another worker: changed by compare-and-swap, no lock.
  *
  * Only pairs that are raised or holding have an entry: other pairs are equivalent to unseen ones,
- * so a plant without alarms needs no entries. Buckets of BP_RULE_STATE_WAYS entries. A full bucket
- * replaces the LRU entry among these: those of the same client; those that were not used for
- * BP_RULE_STATE_IDLE_NS; those of a client that has over half of the table. Where there is none,
- * the new state is not stored, so that a client that invents topics evicts only its own states.
+ * so a plant without alarms needs no entries. With `quiet`, a pair has a second entry until the
+ * quiet time ends, and with `deadband` another one while it is raised. Buckets of
+ * BP_RULE_STATE_WAYS entries. A full bucket replaces the LRU entry among these: those of the same
+ * client; those that were not used for BP_RULE_STATE_IDLE_NS; those of a client that has over half
+ * of the table. Where there is none, the new state is not stored, so that a client that invents
+ * topics evicts only its own states.
  */
 #define BP_RULE_STATE_WAYS 4
 #define BP_RULE_STATE_IDLE_NS (3600 * 1000000000ull)
@@ -26,8 +28,7 @@ struct bp_rule_state {
 	_Atomic uint64_t key;  /* of (rule, topic); 0: free */
 	_Atomic uint64_t word; /* bit 63 raised, bit 62 holding; bits 0..61: number of the
 				* transition, hold count, or start of the hold, ns; both bits: a
-				* claim, see
-				* state_table.c */
+				* claim, see state_table.c. Of a last alarm: see rule_last.c */
 	_Atomic uint64_t used_ns;
 	_Atomic uint32_t client; /* that used it last */
 	_Atomic uint32_t value;  /* its value, as the bits of a float: for people */
@@ -82,6 +83,10 @@ uint64_t bp_rule_state_len(uint32_t n);
  *   both counts as raise.
  * - a value for which raise does not hold restarts the count or the time of a pair that is not yet
  *   raised.
+ * - with `quiet`, a pair does not become raised, and is not RAISED again, for that time after its
+ *   last alarm: a raise, a repetition or a clear. A hold continues meanwhile.
+ * - with `deadband`, it is RAISED again only if the value differs by more from that of its last
+ *   RAISED.
  */
 enum bp_verdict bp_rule_evaluate(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
@@ -99,6 +104,8 @@ enum bp_state_loss bp_rule_state_adopt(struct bp_rule_state *table, uint64_t len
 /* The state of a pair, as another process reads it. */
 struct bp_rule_state_view {
 	bool raised, holding;
+	bool quiet;          /* with `quiet`: last_ns is known */
+	uint64_t last_ns;    /* monotonic time of the last alarm */
 	uint64_t hold_count; /* holding, BP_HOLD_COUNT: values in a row */
 	uint64_t since_ns;   /* raised: Unix time of the raise; holding, BP_HOLD_TIME: monotonic
 				time of the first value */
@@ -117,7 +124,15 @@ struct bp_rule_undo {
 /* Undoes such a change, if it was made and the entry is unchanged since. `u` is untrusted. */
 void bp_rule_undo(struct bp_rule_state *table, uint64_t len, const struct bp_rule_undo *u);
 
-/* As above. `undo`: NULL, or the record for undoing it. */
+/* The number of changes of one evaluation. */
+#define BP_RULE_UNDOS_MAX 3u
+static inline unsigned bp_rule_undos(const struct bp_rule *rule)
+{
+	return rule->quiet_ns != 0 || rule->deadband != 0 ? BP_RULE_UNDOS_MAX : 1;
+}
+
+/* As above. `undo`: NULL, or bp_rule_undos() records for undoing it, the last one first; each has
+ * the entry UINT64_MAX. */
 enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
 	uint64_t now_ns, uint64_t *transition, enum bp_state_loss *loss, struct bp_rule_undo *undo);

@@ -198,6 +198,10 @@ uint64_t bp_rule_uid(const struct bp_rule_spec *r)
 	if (r->hold == BP_HOLD_TIME)
 		add_number(&s, r->hold_ns);
 	add_number(&s, r->repeat);
+	if (r->quiet_ns != 0 || r->deadband != 0) { /* as before they existed */
+		add_number(&s, r->quiet_ns);
+		add_double(&s, r->deadband);
+	}
 	add_number(&s, r->action);
 	add_number(&s, r->payload);
 	if (r->destination != BP_DESTINATION_MQTT) /* the default, as before there were others */

@@ -57,7 +57,7 @@ struct bp_rule {
 	uint32_t slot;    /* of its statistics; kept over a reload when the rule is unchanged */
 	uint32_t next;    /* next rule on the same filter, or BP_RULE_NONE */
 	uint8_t fast;     /* enum bp_rule_fast */
-	uint8_t stateful; /* has_clear, hold or on_change: needs the state of (rule, topic) */
+	uint8_t stateful; /* bp_rule_spec_stateful() */
 	uint8_t payload;
 	uint8_t to_client;   /* `to` holds {client} */
 	uint8_t destination; /* enum bp_destination_choice */
@@ -74,7 +74,9 @@ struct bp_rule {
 	struct bp_window_spec window;
 	uint64_t hold_ns;
 	uint64_t absent_ns;
-	uint8_t literal; /* the filter has no wildcard */
+	uint8_t literal;   /* the filter has no wildcard */
+	uint64_t quiet_ns; /* 0: none */
+	double deadband;   /* 0: none */
 	uint16_t filter_len;
 	uint32_t filter; /* offset of its text from the image's start */
 	union {

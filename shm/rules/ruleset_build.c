@@ -468,7 +468,9 @@ static int rule_fill(struct draft *d, uint32_t i)
 	r->value_type = s->value.type;
 	if (s->combination != NULL)
 		combination_fill(r, s->combination);
-	r->stateful = r->has_clear || s->hold != BP_HOLD_NONE || s->repeat == BP_REPEAT_ON_CHANGE;
+	r->quiet_ns = s->quiet_ns;
+	r->deadband = s->deadband;
+	r->stateful = bp_rule_spec_stateful(s);
 	r->fast = r->stateful || r->windowed ? BP_RULE_FAST_NO : fast_way(&d->sources[r->source]);
 	r->name_len = (uint8_t)name;
 	r->to_len = (uint16_t)to;

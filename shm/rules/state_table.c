@@ -270,7 +270,7 @@ static bool attempt(struct bp_state_change *a)
 
 uint64_t bp_state_key(uint64_t uid, uint64_t topic_hash, enum bp_state_kind kind)
 {
-	static const uint64_t salt[] = {0};
+	static const uint64_t salt[] = {0, 0x9e3779b97f4a7c15ull, 0xc2b2ae3d27d4eb4full};
 	const uint64_t key = bp_mix64((uid ^ salt[kind]) + bp_mix64(topic_hash));
 
 	return key ? key : 1;

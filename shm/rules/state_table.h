@@ -6,7 +6,7 @@
 
 /*
  * The table of states as memory: entries of (key, word) that workers share without a lock. For
- * shm/rules/rule_state.c alone, which says what a word means.
+ * shm/rules/rule_state.c and shm/rules/rule_last.c alone, which say what a word means.
  */
 
 #define BP_STATE_RAISED (1ull << 63)
@@ -15,7 +15,7 @@
 #define BP_STATE_LOW (BP_STATE_HOLDING - 1)
 
 /* What of a pair an entry has. */
-enum bp_state_kind { BP_STATE_OF_PAIR };
+enum bp_state_kind { BP_STATE_OF_PAIR, BP_STATE_LAST_TIME, BP_STATE_LAST_VALUE };
 
 /* A change of the entry of a key. */
 struct bp_state_change {

@@ -159,6 +159,26 @@ static void check_raised(const struct bp_explain *e, const struct bp_rule *r,
 			"on_change: no further alarm until it is cleared");
 }
 
+/* What the last alarm prevents. */
+static void check_last_alarm(const struct bp_explain *e, const struct bp_rule *r,
+	const struct bp_rule_state_view *v, json_t *checks)
+{
+	char quiet[BP_FAULT_DURATION_LEN], last[BP_FAULT_DURATION_LEN];
+
+	if (v->quiet && v->last_ns <= e->mono_ns && e->mono_ns - v->last_ns < r->quiet_ns) {
+		bp_fault_duration(r->quiet_ns, quiet);
+		ago(v->last_ns, e->mono_ns, last);
+		bp_explain_add(checks, "quiet", BP_EXPLAIN_NO,
+			"the last alarm was %s ago: none is raised or repeated for %s", last,
+			quiet);
+	}
+	if (v->raised && r->deadband != 0)
+		bp_explain_add(checks, "deadband", BP_EXPLAIN_INFO,
+			"a value is repeated if it differs by more than %g from that of the last "
+			"alarm",
+			r->deadband);
+}
+
 /* Where the alarms of a rule go, and whether a connection to each of them exists. */
 static void check_destination(const struct bp_explain *e, const struct bp_rule *r, json_t *checks)
 {
@@ -216,6 +236,8 @@ json_t *bp_explain_rule(const struct bp_explain *e, uint32_t rule, const char *t
 		check_raised(e, r, &v, checks);
 	else
 		check_hold(e, r, has_state ? &v : NULL, checks);
+	if (has_state)
+		check_last_alarm(e, r, &v, checks);
 	check_destination(e, r, checks);
 	check_last(e, last_alarm(e, r, topic), checks);
 	*verdict = !bp_explain_fails(checks) ? BP_EXPLAIN_VERDICT_POSSIBLE

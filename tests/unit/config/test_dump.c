@@ -55,7 +55,8 @@
 	"repeat: "                                                                                 \
 	"on_change, payload: original, publish: {topic: \"x/{topic}/{rule}/{client}\"}}\n"         \
 	"    - {name: b, topic: \"t/\\u00e4 \\\\ \\u0001\", value: {json: \"$.a['b \\\\'c']"       \
-	"[3]['\\\\u0000']\"}, raise: inside 1..2, hold: 10s, action: mirror, severity: "           \
+	"[3]['\\\\u0000']\"}, raise: inside 1..2, hold: 10s, quiet: 10m, deadband: 0.5, action: "  \
+	"mirror, severity: "                                                                       \
 	"critical}\n"                                                                              \
 	"    - {name: c, topic: +/x, value: {binary: {type: uint32, offset: 9, byte_order: "       \
 	"little}}, "                                                                               \
@@ -182,6 +183,8 @@ static void all_sections_are_read(void **state)
 	assert_true(r[1].hold == BP_HOLD_TIME && r[1].hold_ns == 10000000000);
 	assert_true(r[1].action == BP_ACTION_MIRROR && r[1].payload == BP_PAYLOAD_ORIGINAL);
 	assert_false(r[1].has_clear);
+	assert_true(r[1].quiet_ns == 600000000000 && r[1].deadband == 0.5);
+	assert_true(r[0].quiet_ns == 0 && r[0].deadband == 0);
 	assert_true(r[0].severity == BP_SEVERITY_NONE && r[1].severity == BP_SEVERITY_CRITICAL);
 	assert_true(r[1].annotations.n == 0 && r[2].annotations.n == 2);
 	assert_memory_equal(r[2].annotations.text, "site\0north\0runbook\0https://example.org/#1",
@@ -283,7 +286,7 @@ static void defaults_are_dumped(void **state)
 		"\"r\"\n      topic: "
 		"\"t\"\n"
 		"      value: text\n      raise:\n        above: 1\n      hold: off\n      repeat: "
-		"every\n      severity: none\n"
+		"every\n      quiet: off\n      severity: none\n"
 		"      action: publish\n      payload: envelope\n      publish:\n        topic: "
 		"\"alarm/{topic}\"\n        destination: mqtt\n" AGGREGATION_DEFAULTS);
 	free(text);

@@ -435,9 +435,9 @@ static void rules_must_agree(void **state)
 		"  max_alarm_states: 1\n  rules:\n    - {name: a, topic: t, raise: \"> 1\", clear: "
 		"\"< 1\"}\n    - {name: b, topic: t, raise: \"> 1\"}\n    - {name: c, topic: "
 		"t, raise: \"> 1\", hold: 2 samples}\n",
-		"f.yaml:5:21: mqtt.max_alarm_states: 2 rules have clear, hold, absent or "
-		"repeat: on_change, "
-		"and each needs a state per topic; expected at least 2\n");
+		"f.yaml:5:21: mqtt.max_alarm_states: 2 rules have clear, hold, absent, "
+		"repeat: on_change, deadband or quiet, and each needs a state per topic; expected "
+		"at least 2\n");
 	says(EDGE "  max_rules: 2\n  rules:\n    - name: r\n      any: [{topic: x, condition: \"> "
 		  "1\"}, "
 		  "{topic: y, condition: \"> 1\"}]\n",
@@ -480,6 +480,10 @@ static void rules_must_agree(void **state)
 		"f.yaml:6:66: mqtt.rules[0].payload: action mirror sends the device's own payload; "
 		"expected "
 		"original, or action publish\n");
+	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", repeat: on_change, "
+		  "deadband: 2}\n",
+		"f.yaml:6:70: mqtt.rules[0].deadband: repeat: on_change sends no further alarm "
+		"while one is raised; expected repeat: every, or no deadband\n");
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", payload: original, "
 		  "annotations: {a: b}}\n",
 		"f.yaml:6:73: warning: mqtt.rules[0].annotations: only the envelope contains them; "

@@ -229,6 +229,35 @@ static void hold_in_progress(void **state)
 	json_decref(x);
 }
 
+static void quiet_time_and_deadband(void **state)
+{
+	struct bp_rule_spec r = rig_rule("overheat", "plant/+/temperature", BP_COND_GT, 80);
+	json_t *x;
+
+	r.quiet_ns = 10 * SECOND;
+	r.deadband = 2.5;
+	activate(&r, 1);
+	rig_connect(&rig, &peer, 4, "oven-7");
+	rig_publish_text(&rig, &peer, TOPIC, "81.5");
+	rig_advance(&rig, 4 * SECOND);
+	x = topic(TOPIC);
+	assert_string_equal(text(x, "verdict"), "raised");
+	assert_check(element(x, "rules", 0), "quiet",
+		"no the last alarm was 4.0 s ago: none is raised or repeated for 10");
+	assert_check(element(x, "rules", 0), "deadband",
+		"info a value is repeated if it differs by more than 2.5");
+	json_decref(x);
+	rig_publish_text(&rig, &peer, TOPIC, "70");
+	x = topic(TOPIC);
+	assert_string_equal(text(x, "verdict"), "no");
+	json_decref(x);
+	rig_advance(&rig, 6 * SECOND);
+	x = topic(TOPIC);
+	assert_string_equal(text(x, "verdict"), "possible");
+	assert_null(check(element(x, "rules", 0), "quiet"));
+	json_decref(x);
+}
+
 static void values_that_are_not_found(void **state)
 {
 	json_t *x;
@@ -511,6 +540,7 @@ int main(void)
 		EXPLAIN(a_typing_error_is_suggested),
 		EXPLAIN(raised_and_cleared),
 		EXPLAIN(hold_in_progress),
+		EXPLAIN(quiet_time_and_deadband),
 		EXPLAIN(values_that_are_not_found),
 		EXPLAIN(a_gateway_without_planes_or_rules),
 		EXPLAIN(a_connection_by_its_ends),

@@ -250,6 +250,8 @@ static void any_change_of_a_rule_makes_another(void **state)
 	CHANGED((s.hold = BP_HOLD_TIME, s.hold_ns = 3));
 	CHANGED((s.hold = BP_HOLD_TIME, s.hold_ns = 4));
 	CHANGED(s.repeat = BP_REPEAT_ON_CHANGE);
+	CHANGED(s.quiet_ns = 1);
+	CHANGED(s.deadband = 1);
 	CHANGED(s.action = BP_ACTION_MIRROR);
 	CHANGED(s.payload = BP_PAYLOAD_ENVELOPE);
 	CHANGED(s.destination = BP_DESTINATION_KAFKA);
