@@ -60,6 +60,11 @@ void bp_text_rule_condition(const struct bp_ruleset *rs, const struct bp_rule *r
 	char value[BP_TEXT_RULE_VALUE];
 	size_t at;
 
+	if (rule->absent) {
+		value[bp_number_format((double)rule->absent_ns / 1e9, value)] = '\0';
+		snprintf(out, BP_TEXT_RULE_CONDITION, "absent for %s s", value);
+		return;
+	}
 	if (source->type == BP_VALUE_NUMBER) {
 		bp_text_condition(c, out);
 		return;

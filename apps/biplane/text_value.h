@@ -13,7 +13,7 @@ json_t *bp_text_alarm_json(const struct bp_alarm_log *a);
 #define BP_TEXT_ALARM_VALUE 80
 void bp_text_alarm_value(const struct bp_alarm_log *a, char out[BP_TEXT_ALARM_VALUE]);
 
-/* "> 80", "== \"open\"", "one of \"ajar\", \"open\"", "== true" */
+/* "> 80", "== \"open\"", "one of \"ajar\", \"open\"", "== true", "absent for 30 s" */
 #define BP_TEXT_RULE_CONDITION 1280
 void bp_text_rule_condition(const struct bp_ruleset *rs, const struct bp_rule *rule,
 	const struct bp_condition *c, char out[BP_TEXT_RULE_CONDITION]);

@@ -280,13 +280,17 @@ enum bp_watch_seen bp_watch_see(const struct bp_watch *w, uint64_t key, uint64_t
 	return BP_WATCH_FULL;
 }
 
-bool bp_watch_find(const struct bp_watch *w, uint64_t key, uint64_t *word)
+bool bp_watch_find(const struct bp_watch *w, uint64_t key, struct bp_watch_view *v)
 {
 	const struct buckets b = buckets_of(w, key);
 	const uint64_t at = find(w, &b, key);
+	uint64_t word;
 
 	if (at == NO_ENTRY)
 		return false;
-	*word = atomic_load(&w->entry[at].word);
-	return !(*word & BP_WATCH_CLAIM) && atomic_load(&w->entry[at].key) == key;
+	word = atomic_load(&w->entry[at].word);
+	*v = (struct bp_watch_view){.seen_ns = word & BP_WATCH_TIME,
+		.absent = word & BP_WATCH_ABSENT,
+		.client = client_of(w, at)};
+	return !(word & BP_WATCH_CLAIM) && atomic_load(&w->entry[at].key) == key;
 }

@@ -87,7 +87,13 @@ bool bp_watch_set(
 /* Copies the text of an entry, which another worker may be writing. */
 void bp_watch_read(const struct bp_watch *w, uint64_t at, struct bp_watch_topic *out);
 
+/* A watched topic, as another process reads it. */
+struct bp_watch_view {
+	uint64_t seen_ns; /* last publication, or since when it is watched */
+	bool absent;      /* its alarm was raised since */
+	uint32_t client;  /* 0: no publication yet */
+};
 /* Any process. False: it is not watched. The table is untrusted. */
-bool bp_watch_find(const struct bp_watch *w, uint64_t key, uint64_t *word);
+bool bp_watch_find(const struct bp_watch *w, uint64_t key, struct bp_watch_view *v);
 
 #endif

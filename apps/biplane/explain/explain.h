@@ -76,6 +76,10 @@ enum bp_explain_verdict {
 /* A matching rule and the state of its pair with a topic. topic: NULL if only its hash is known. */
 json_t *bp_explain_rule(const struct bp_explain *e, uint32_t rule, const char *topic,
 	uint64_t topic_hash, enum bp_explain_verdict *verdict);
+/* explain_absence.c: the checks of a rule with absent. state: NULL without one. */
+void bp_explain_absence(const struct bp_explain *e, const struct bp_rule *r, uint64_t topic_hash,
+	const struct bp_rule_state_view *state, json_t *checks);
+
 /* All rules that match the topic, then the most similar other ones. *best: of all that match;
  * *n_match, *suggestion (BP_FILTER_SUGGESTION bytes): a similar topic that matches, or "". */
 json_t *bp_explain_rules(const struct bp_explain *e, const char *topic, unsigned *n_match,

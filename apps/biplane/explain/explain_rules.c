@@ -231,8 +231,11 @@ json_t *bp_explain_rule(const struct bp_explain *e, uint32_t rule, const char *t
 		bp_rule_state_find(e->shm->rule_state, e->shm->rule_state_len, r, topic_hash, &v);
 	json_t *checks = json_array(), *row = rule_head(e, r);
 
-	check_value(e, r, checks);
-	if (has_state && v.raised)
+	if (!r->absent)
+		check_value(e, r, checks);
+	if (r->absent)
+		bp_explain_absence(e, r, topic_hash, has_state ? &v : NULL, checks);
+	else if (has_state && v.raised)
 		check_raised(e, r, &v, checks);
 	else
 		check_hold(e, r, has_state ? &v : NULL, checks);

@@ -61,11 +61,11 @@ static json_t *rule_row(const struct bp_ruleset *rs, const struct bp_rule *r)
 	return json_pack("{so so so ss so so ss so ss so ss}", "name",
 		bp_text_json(r->name, sizeof(r->name)), "filter",
 		bp_text_json(bp_rules_filter(rs, r), r->filter_len), "value",
-		bp_text_json(source, sizeof(source)), "raise", raise, "clear",
-		r->has_clear ? json_string(clear) : json_null(), "hold", hold(r), "repeat",
-		r->repeat == BP_REPEAT_ON_CHANGE ? "on_change" : "every", "severity", severity(r),
-		"action", r->action == BP_ACTION_MIRROR ? "mirror" : "publish", "publish_topic",
-		bp_text_json(r->to, sizeof(r->to)), "payload",
+		r->absent ? json_string("none") : bp_text_json(source, sizeof(source)), "raise",
+		raise, "clear", r->has_clear ? json_string(clear) : json_null(), "hold", hold(r),
+		"repeat", r->repeat == BP_REPEAT_ON_CHANGE ? "on_change" : "every", "severity",
+		severity(r), "action", r->action == BP_ACTION_MIRROR ? "mirror" : "publish",
+		"publish_topic", bp_text_json(r->to, sizeof(r->to)), "payload",
 		r->payload == BP_PAYLOAD_ENVELOPE ? "envelope" : "original");
 }
 

@@ -532,10 +532,52 @@ static void damaged_contents_are_harmless(void **state)
 	free(global);
 }
 
+/* A rule with absent: not watched, watched, raised, and spoken again. */
+static void a_topic_whose_absence_is_watched(void **state)
+{
+	struct bp_rule_spec rule = rig_rule("dead", "plant/+/temperature", BP_COND_GE, 30);
+	json_t *x;
+
+	rule.absent_ns = 30 * SECOND;
+	rule.repeat = BP_REPEAT_ON_CHANGE;
+	activate(&rule, 1);
+	rig_connect(&rig, &peer, 4, "oven-7");
+	bp_mqtt_worker_tick(rig.in, rig.mono_ns);
+	x = topic(TOPIC);
+	assert_string_equal(text(x, "verdict"), "no");
+	assert_check(element(x, "rules", 0), "watched", "no not watched: no publication");
+	assert_string_equal(text(element(x, "rules", 0), "raise"), "absent for 30 s");
+	assert_null(check(element(x, "rules", 0), "value"));
+	json_decref(x);
+
+	rig_publish_text(&rig, &peer, TOPIC, "no number");
+	rig_advance(&rig, 12 * SECOND);
+	x = topic(TOPIC);
+	assert_string_equal(text(x, "verdict"), "possible");
+	assert_check(element(x, "rules", 0), "watched", "ok last publication 12.0 s ago");
+	assert_check(element(x, "rules", 0), "condition", "ok raised in 18.0 s");
+	json_decref(x);
+
+	rig_advance(&rig, 18 * SECOND);
+	bp_mqtt_worker_tick(rig.in, rig.mono_ns);
+	rig_advance(&rig, 5 * SECOND);
+	x = topic(TOPIC);
+	assert_string_equal(text(x, "verdict"), "raised");
+	assert_check(element(x, "rules", 0), "watched", "ok last publication 35.0 s ago");
+	assert_check(element(x, "rules", 0), "state", "no raised for 5.0 s");
+	json_decref(x);
+
+	rig_publish_text(&rig, &peer, TOPIC, "81");
+	x = topic(TOPIC);
+	assert_string_equal(text(x, "verdict"), "possible");
+	json_decref(x);
+}
+
+#define EXPLAIN(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
 int main(void)
 {
-#define EXPLAIN(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
 	const struct CMUnitTest tests[] = {
+		EXPLAIN(a_topic_whose_absence_is_watched),
 		EXPLAIN(a_topic_that_was_never_seen),
 		EXPLAIN(a_typing_error_is_suggested),
 		EXPLAIN(raised_and_cleared),

@@ -55,25 +55,28 @@ static void the_time_of_the_last_publication_is_kept(void **state)
 {
 	struct bp_watch w = made(64);
 	const struct bp_watch_topic t = text(1, 5);
-	uint64_t before, word;
+	uint64_t before;
+	struct bp_watch_view v;
 
 	(void)state;
-	assert_false(bp_watch_find(&w, key(1), &word));
+	assert_false(bp_watch_find(&w, key(1), &v));
 	assert_int_equal(see(&w, 1, 10 * SECOND, 5, &before), BP_WATCH_ADDED);
 	assert_int_equal(before, 0);
 	assert_int_equal(see(&w, 1, 12 * SECOND, 5, &before), BP_WATCH_KNOWN);
 	assert_int_equal(before, 10 * SECOND);
 	assert_int_equal(see(&w, 1, 12 * SECOND - 5, 5, &before), BP_WATCH_KNOWN); /* behind */
-	assert_true(bp_watch_find(&w, key(1), &word));
-	assert_int_equal(word, 12 * SECOND);
+	assert_true(bp_watch_find(&w, key(1), &v));
+	assert_int_equal(v.seen_ns, 12 * SECOND);
+	assert_int_equal(v.client, 5);
+	assert_false(v.absent);
 	/* to watch it changes nothing */
 	assert_int_equal(bp_watch_see(&w, key(1), 13 * SECOND, true, &t, &before), BP_WATCH_KNOWN);
-	assert_true(bp_watch_find(&w, key(1), &word));
-	assert_int_equal(word, 12 * SECOND);
+	assert_true(bp_watch_find(&w, key(1), &v));
+	assert_int_equal(v.seen_ns, 12 * SECOND);
 	/* after a boot the clock is earlier */
 	assert_int_equal(see(&w, 1, 2 * SECOND, 5, &before), BP_WATCH_KNOWN);
-	assert_true(bp_watch_find(&w, key(1), &word));
-	assert_int_equal(word, 2 * SECOND);
+	assert_true(bp_watch_find(&w, key(1), &v));
+	assert_int_equal(v.seen_ns, 2 * SECOND);
 	assert_int_equal(bp_watch_slot(key(1)), 3);
 	done(&w);
 }
@@ -94,14 +97,15 @@ static uint64_t index_of(const struct bp_watch *w, uint64_t k)
 static void a_claim_of_a_killed_worker_is_replaced(void **state)
 {
 	struct bp_watch w = made(64);
-	uint64_t before, word, at;
+	uint64_t before, at;
+	struct bp_watch_view v;
 
 	(void)state;
 	w.start_ns = 20 * SECOND;
 	see(&w, 1, 10 * SECOND, 5, &before);
 	at = index_of(&w, key(1));
 	atomic_fetch_or(&w.entry[at].word, BP_WATCH_CLAIM);
-	assert_false(bp_watch_find(&w, key(1), &word));
+	assert_false(bp_watch_find(&w, key(1), &v));
 	assert_int_equal(see(&w, 1, 20 * SECOND, 5, &before), BP_WATCH_ADDED);
 	/* of this process: only after a second */
 	at = index_of(&w, key(1));
@@ -115,7 +119,8 @@ static void a_claim_of_a_killed_worker_is_replaced(void **state)
 static void a_full_table_replaces_raised_topics_and_those_of_the_client(void **state)
 {
 	struct bp_watch w = made(BP_WATCH_WAYS);
-	uint64_t before, word;
+	uint64_t before;
+	struct bp_watch_view v;
 
 	(void)state;
 	for (unsigned i = 0; i < BP_WATCH_WAYS; i++)
@@ -125,27 +130,28 @@ static void a_full_table_replaces_raised_topics_and_those_of_the_client(void **s
 	assert_int_equal(see(&w, 100, 50 * SECOND, 99, &before), BP_WATCH_FULL);
 	/* its own, the longest silent first */
 	assert_int_equal(see(&w, 101, 50 * SECOND, 8, &before), BP_WATCH_EVICTED);
-	assert_false(bp_watch_find(&w, key(0), &word));
-	assert_true(bp_watch_find(&w, key(1), &word));
+	assert_false(bp_watch_find(&w, key(0), &v));
+	assert_true(bp_watch_find(&w, key(1), &v));
 	/* a raised one before these */
 	atomic_fetch_or(&w.entry[index_of(&w, key(5))].word, BP_WATCH_ABSENT);
 	assert_int_equal(see(&w, 102, 50 * SECOND, 8, &before), BP_WATCH_EVICTED);
-	assert_false(bp_watch_find(&w, key(5), &word));
-	assert_true(bp_watch_find(&w, key(1), &word));
+	assert_false(bp_watch_find(&w, key(5), &v));
+	assert_true(bp_watch_find(&w, key(1), &v));
 	done(&w);
 }
 
 static void a_client_with_over_half_of_the_table_makes_way(void **state)
 {
 	struct bp_watch w = made(BP_WATCH_WAYS);
-	uint64_t before, word;
+	uint64_t before;
+	struct bp_watch_view v;
 
 	(void)state;
 	for (unsigned i = 0; i < BP_WATCH_WAYS; i++)
 		see(&w, i, (10 + i) * SECOND, i < 2 ? 8 : 9, &before);
 	assert_int_equal(see(&w, 100, 50 * SECOND, 99, &before), BP_WATCH_EVICTED);
-	assert_false(bp_watch_find(&w, key(2), &word));
-	assert_true(bp_watch_find(&w, key(0), &word));
+	assert_false(bp_watch_find(&w, key(2), &v));
+	assert_true(bp_watch_find(&w, key(0), &v));
 	done(&w);
 }
 
