@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/service.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_cycles.h>
 
 #include "config/mqtt/settings.h"
 #include "dataplane/nodes/nodes.h"
+#include "dataplane/ports/queue_plan.h"
 #include "services/mqtt/inspect.h"
 #include "shm/mqtt/mqtt_tables.h"
 #include "daemon/log.h"
@@ -63,6 +66,49 @@ static void *create(const struct bp_service_setup *s, char *err, size_t err_size
 	return in;
 }
 
+/* ---- the workers that search for silent topics: those with a receive queue ---- */
+
+struct searchers {
+	uint64_t workers; /* bit set */
+};
+
+static int create_shared(void **shared, const struct bp_config *c, const struct bp_queue_plan *plan,
+	char *err, size_t err_size)
+{
+	struct searchers *s;
+
+	if (!bp_config_mqtt(c)->enabled || c->n_workers == 1)
+		return 0;
+	s = calloc(1, sizeof(*s));
+	if (s == NULL) {
+		snprintf(err, err_size, "no memory for inspection");
+		return -1;
+	}
+	for (unsigned p = 0; p < c->n_ports; p++)
+		s->workers |= bp_queue_plan_workers(plan, p);
+	*shared = s;
+	return 0;
+}
+
+static void join(void *state, void *shared, unsigned index)
+{
+	const uint64_t workers = ((const struct searchers *)shared)->workers;
+
+	if (workers >> index & 1)
+		bp_mqtt_worker_share(state,
+			(unsigned)__builtin_popcountll(workers & (((uint64_t)1 << index) - 1)),
+			(unsigned)__builtin_popcountll(workers));
+}
+
+static void running(void *shared, unsigned index, bool runs)
+{
+	(void)shared;
+	(void)index;
+	(void)runs;
+}
+
+static const struct bp_service_shared_ops shared_ops = {create_shared, join, running, free};
+
 static int begin(void *state, struct bp_worker *w, char *err, size_t err_size)
 {
 	(void)err;
@@ -117,6 +163,7 @@ const struct bp_dataplane_service bp_dataplane_mqtt = {
 	.name = "inspection",
 	.id = BP_SERVICE_MQTT,
 	.publish = publish,
+	.shared = &shared_ops,
 	.reset = reset,
 	.enabled = enabled,
 	.create = create,

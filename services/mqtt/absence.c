@@ -39,7 +39,8 @@ struct watched_rule {
 struct bp_absence {
 	struct bp_watch watch;
 	uint64_t begin, end; /* the part of this worker */
-	bool whole;          /* a call visits the whole part: replay, where time has no limit */
+	unsigned share, shares;
+	bool whole; /* a call visits the whole part: replay, where time has no limit */
 	/* the rules */
 	uint32_t gen, gen_before, mapped; /* of the active rules, that many are in slot[] */
 	uint64_t shortest_ns;             /* UINT64_MAX: no rule */
@@ -57,19 +58,25 @@ struct bp_absence *bp_absence_create(
 	const struct bp_shm *shm, unsigned worker, uint32_t max_rules, bool whole)
 {
 	struct bp_absence *a = calloc(1, sizeof(*a) + (uint64_t)max_rules * sizeof(a->slot[0]));
-	const uint64_t len = shm->watch.len;
 
 	if (a == NULL)
 		return NULL;
 	a->watch = shm->watch;
-	a->begin = len * worker / shm->workers;
-	a->end = len * (worker + 1) / shm->workers;
-	a->at = a->end;
+	bp_absence_share(a, worker, shm->workers);
 	a->whole = whole;
 	a->shortest_ns = UINT64_MAX;
 	a->next_ns = UINT64_MAX;
 	a->max_rules = max_rules;
 	return a;
+}
+
+void bp_absence_share(struct bp_absence *a, unsigned share, unsigned shares)
+{
+	a->share = share;
+	a->shares = shares;
+	a->begin = a->watch.len * share / shares;
+	a->end = a->watch.len * (share + 1) / shares;
+	a->at = a->end;
 }
 
 static void tally_seen(struct bp_mqtt_worker *in, enum bp_watch_seen seen)
@@ -147,7 +154,7 @@ void bp_absence_publication(struct bp_mqtt_worker *in, const struct bp_rule *rul
 	j->value = before != 0 && before <= in->mono_ns ? (double)(in->mono_ns - before) / 1e9 : 0;
 	verdict = settle(in, rule, topic_hash, by.client, 0, j);
 	if (__builtin_expect(in->evaluated != NULL, 0))
-		in->evaluated(in->evaluated_arg, rule, NULL, verdict);
+		in->evaluated(in->evaluated_arg, rule, &j->value, verdict);
 }
 
 /* ---- the rules ---- */
@@ -159,7 +166,7 @@ static void watch_literal(struct bp_mqtt_worker *in, struct bp_absence *a, const
 	const uint8_t *topic = (const uint8_t *)in->rules + r->filter;
 	uint64_t before;
 
-	if (!r->literal || in->fleet != NULL || r->slot % in->workers != in->worker ||
+	if (!r->literal || in->fleet != NULL || r->slot % a->shares != a->share ||
 		r->filter_len > BP_WATCH_TOPIC_MAX)
 		return;
 	memcpy(by.topic, topic, r->filter_len);

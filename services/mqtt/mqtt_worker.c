@@ -177,6 +177,11 @@ void bp_mqtt_worker_follow_time(struct bp_mqtt_worker *in, const uint64_t *real_
 	in->real_ns = real_ns;
 }
 
+void bp_mqtt_worker_share(struct bp_mqtt_worker *in, unsigned share, unsigned shares)
+{
+	bp_absence_share(in->absence, share, shares);
+}
+
 uint64_t bp_mqtt_worker_timer(const struct bp_mqtt_worker *in)
 {
 	return bp_absence_due(in);

@@ -763,6 +763,8 @@ void bp_tally_state_loss(struct bp_mqtt_worker *in, enum bp_state_loss loss);
 /* absence.c: rules with `absent`. whole: a tick searches all topics. NULL: no memory; free() it. */
 struct bp_absence *bp_absence_create(
 	const struct bp_shm *shm, unsigned worker, uint32_t max_rules, bool whole);
+/* The worker searches this share of the table; first: as many shares as workers. */
+void bp_absence_share(struct bp_absence *a, unsigned share, unsigned shares);
 /* A publication on a topic of the rule. */
 void bp_absence_publication(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	uint64_t topic_hash, struct bp_evaluated *j);

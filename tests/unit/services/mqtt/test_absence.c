@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "rig.h"
+#include "services/mqtt/topic_hash.h"
 
 #define SECOND 1000000000ull
 
@@ -356,6 +357,66 @@ static void entries_that_are_not_whole_are_removed(void **state)
 	rig_close(&rig);
 }
 
+/* The payload of a publication over the budget is not read, but it is one. */
+static void publications_over_the_budget_count(void **state)
+{
+	struct bp_rule_spec r[12] = {absence("dead", "plant/a", 30)};
+	const uint8_t *topic = (const uint8_t *)"plant/a";
+	struct bp_watch_view v;
+	uint64_t before;
+
+	(void)state;
+	for (unsigned i = 1; i < 12; i++) {
+		r[i] = rig_rule("hot", "plant/a", BP_COND_GT, i);
+		snprintf(r[i].name, sizeof(r[i].name), "hot-%u", i);
+		r[i].hold = BP_HOLD_TIME; /* keeps a state: more work */
+		r[i].hold_ns = SECOND;
+	}
+	rig_defaults(&rig);
+	rig.mqtt.connection_cpu_percent = rig.mqtt.worker_cpu_percent = 1;
+	open_default(r, 12);
+	for (unsigned i = 0; i < 2000; i++)
+		rig_publish_text(&rig, &c, "plant/a", "1");
+	rig_advance(&rig, 1000000);
+	before = rig_count(&rig, BP_C_NOT_INSPECTED_CONNECTION_BUDGET) +
+		 rig_count(&rig, BP_C_NOT_INSPECTED_WORKER_BUDGET);
+	rig_publish_text(&rig, &c, "plant/a", "1");
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_CONNECTION_BUDGET) +
+				 rig_count(&rig, BP_C_NOT_INSPECTED_WORKER_BUDGET),
+		before + 1);
+	assert_true(bp_watch_find(&rig.shm.watch,
+		bp_watch_key(bp_ruleset_rule(rig.rules, 0)->uid,
+			bp_topic_hash_by(rig.shm.global->hash_key, topic, 7),
+			bp_ruleset_rule(rig.rules, 0)->slot),
+		&v));
+	assert_int_equal(v.seen_ns, rig.mono_ns);
+	rig_close(&rig);
+}
+
+/* Workers without a receive queue do not run: the others have all of the table. */
+static void each_share_of_the_table_is_searched(void **state)
+{
+	const struct bp_rule_spec r = absence("dead", "plant/#", 30);
+	size_t first, second;
+	char topic[32];
+
+	(void)state;
+	open_with(&r, 1);
+	bp_mqtt_worker_share(rig.in, 0, 2);
+	for (unsigned i = 0; i < 64; i++) {
+		snprintf(topic, sizeof(topic), "plant/%u", i);
+		rig_publish_text(&rig, &c, topic, "1");
+	}
+	wait(60 * SECOND);
+	first = rig_told_count(&rig);
+	bp_mqtt_worker_share(rig.in, 1, 2);
+	wait(60 * SECOND);
+	second = rig_told_count(&rig);
+	assert_true(first > 0 && second > 0);
+	assert_int_equal(first + second, 64);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +431,8 @@ int main(void)
 		cmocka_unit_test(the_configured_number_is_watched),
 		cmocka_unit_test(a_full_queue_delays_alarms),
 		cmocka_unit_test(entries_that_are_not_whole_are_removed),
+		cmocka_unit_test(publications_over_the_budget_count),
+		cmocka_unit_test(each_share_of_the_table_is_searched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
