@@ -39,6 +39,7 @@ static void open_rig(struct rig *r, uint32_t batch)
 	m->max_alarm_states = 16;
 	m->max_windows = 4;
 	m->max_window_values = 4;
+	m->max_watched_topics = 8;
 	m->max_rules = 4;
 	m->alarm_queue_size = 32768;
 	m->max_topic_aliases = 16;
@@ -282,6 +283,8 @@ static void add_parts(void)
 	add_part(a->windows.cells, b->windows.cells,
 		a->windows.buckets * BP_WINDOW_WAYS * a->windows.stride);
 	add_part(a->global, b->global, sizeof(*a->global));
+	add_part(a->watch.entry, b->watch.entry, a->watch.len * sizeof(*a->watch.entry));
+	add_part(a->watch.topic, b->watch.topic, a->watch.len * sizeof(*a->watch.topic));
 }
 
 /* The parts of the other process to the copies; whether any has changed since. */
@@ -308,8 +311,8 @@ static bool look_at(pid_t pid)
 	return changed;
 }
 
-/* The next process begins with the copies; the segment that was being read is sent again. */
-static void read_on(size_t frame, size_t step)
+/* The next process begins with the copies. */
+static void begin_next(void)
 {
 	for (unsigned i = 0; i < n_parts; i++)
 		memcpy(part[i].to, part[i].copy, part[i].n);
@@ -320,6 +323,12 @@ static void read_on(size_t frame, size_t step)
 	}
 	memset(next.shm.counters, 0, sizeof(*next.shm.counters));
 	rig_restart(&next);
+}
+
+/* The segment that was being read is sent again. */
+static void read_on(size_t frame, size_t step)
+{
+	begin_next();
 	read_from(&next, frame);
 	if (rig_count(&next, BP_C_RESYNC_STARTED) != 0 ||
 		rig_count(&next, BP_C_NOT_INSPECTED_WEBSOCKET_MIDSTREAM) != 0 ||
@@ -403,6 +412,131 @@ static void killed_at_every_instruction_of_batches(void **state)
 	kill_at_every_instruction(16);
 }
 
+/* ---- rules with absent ---- */
+
+#define SECOND 1000000000ull
+#define ABSENT_UNITS 4u
+
+/* The unit of work, before which the process stops: a publication on a new topic, one on a topic
+ * whose alarm is raised, the raises of three topics, and a call without work. */
+static void do_absent_unit(struct rig *r, size_t unit)
+{
+	if (unit < frames.n) {
+		rig_frame(r, frames.frame[unit].p, frames.frame[unit].n);
+		return;
+	}
+	if (unit == frames.n)
+		rig_advance(r, 30 * SECOND);
+	bp_mqtt_worker_tick(r->in, r->mono_ns);
+}
+
+static void open_absent(struct rig *r)
+{
+	struct bp_rule_spec rule = rig_rule("dead", "plant/#", BP_COND_GE, 30);
+
+	open_rig(r, 0);
+	rule.absent_ns = 30 * SECOND;
+	rule.repeat = BP_REPEAT_ON_CHANGE;
+	rig_rules(r, &rule, 1);
+	bp_mqtt_worker_tick(r->in, r->mono_ns);
+}
+
+static void absent_child(void)
+{
+	(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	for (size_t i = 0; i < ABSENT_UNITS; i++) {
+		raise(SIGSTOP);
+		do_absent_unit(&rig, i);
+	}
+	_exit(0);
+}
+
+/* Whatever was interrupted: each topic that became silent raised once, and the one that spoke again
+ * cleared once in between. */
+static void absent_on(size_t unit, size_t step, uint64_t now_ns, uint64_t mono_ns)
+{
+	struct told_list l;
+	char got[256] = "";
+
+	next.now_ns = now_ns + (unit >= frames.n ? 30 * SECOND : 0);
+	next.mono_ns = mono_ns + (unit >= frames.n ? 30 * SECOND : 0) + 1; /* it takes a time */
+	begin_next();
+	for (size_t i = unit; i < ABSENT_UNITS; i++)
+		do_absent_unit(&next, i);
+	for (unsigned i = 0; i < 3; i++) {
+		rig_advance(&next, 30 * SECOND);
+		bp_mqtt_worker_tick(next.in, next.mono_ns);
+	}
+	l = rig_told(&next);
+	for (const char *topic = "abc"; *topic != '\0'; topic++) {
+		uint64_t transition = 0;
+
+		for (size_t i = 0; i < l.n; i++) {
+			if (l.a[i].topic[strlen("plant/")] != *topic)
+				continue;
+			snprintf(got + strlen(got), sizeof(got) - strlen(got), "%c%c", *topic,
+				l.a[i].state == BP_ALARM_RAISED ? '+' : '-');
+			if (l.a[i].state == BP_ALARM_CLEARED)
+				assert_int_equal(l.a[i].transition, transition);
+			transition = l.a[i].transition;
+		}
+	}
+	told_free(&l);
+	if (strcmp(got, "a+a-a+b+c+") != 0)
+		fail_msg("unit %zu, step %zu: %s", unit, step, got);
+}
+
+static void killed_at_every_instruction_of_absence(void **state)
+{
+	size_t units = 0, step = 0, kills = 0;
+	struct peer c;
+	pid_t pid;
+	int sig;
+
+	(void)state;
+	if (TEST_SANITIZED)
+		return;
+	open_absent(&rig);
+	open_absent(&next);
+	peer_init(&c, false, 1, 100, 200);
+	rig_connect(&rig, &c, 4, "sensor");
+	rig_publish_text(&rig, &c, "plant/a", "1");
+	rig_advance(&rig, 30 * SECOND);
+	bp_mqtt_worker_tick(rig.in, rig.mono_ns);
+	rig_publish_text(&rig, &c, "plant/b", "1");
+	rig.record = &frames;
+	rig_publish_text(&rig, &c, "plant/c", "1");
+	rig_publish_text(&rig, &c, "plant/a", "1");
+	rig.record = NULL;
+	assert_int_equal(frames.n, ABSENT_UNITS - 2);
+	add_parts();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		absent_child();
+	while (stopped_by(pid, &sig)) {
+		if (sig == SIGSTOP) {
+			step = 0;
+			units++;
+		}
+		if (units != 0 && look_at(pid)) {
+			absent_on(units - 1, step, rig.now_ns, rig.mono_ns);
+			kills++;
+		}
+		step++;
+		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) != 0)
+			break;
+	}
+	printf("killed after each of %zu stores\n", kills);
+	assert_int_equal(units, ABSENT_UNITS);
+	assert_true(kills > 100);
+	for (unsigned i = 0; i < n_parts; i++)
+		free(part[i].copy);
+	rig_frames_free(&frames);
+	rig_close(&rig);
+	rig_close(&next);
+}
+
 /* Bits of the flow table and of the journal are flipped while no process runs: the next one neither
  * crashes nor loses memory, and reads new connections. */
 static void damaged_entries_are_harmless(void **state)
@@ -440,6 +574,7 @@ int main(void)
 		cmocka_unit_test(damaged_entries_are_harmless),
 		cmocka_unit_test(killed_at_every_instruction),
 		cmocka_unit_test(killed_at_every_instruction_of_batches),
+		cmocka_unit_test(killed_at_every_instruction_of_absence),
 	};
 
 	return cmocka_run_group_tests_name("recovery", tests, NULL, NULL);

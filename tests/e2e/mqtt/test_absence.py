@@ -42,7 +42,7 @@ def states(edge, topic):
 
 def test_devices_that_stop(lab, gateway):
     edge = Collector(lab, "edge", ("alarm/#",), qos=1)
-    g = gateway(config_for(rules=RULES))
+    g = gateway({**config_for(rules=RULES), "poll_mode": "adaptive"})  # the workers sleep
     with alive(lab):
         devices_stop_and_speak(lab, g, edge)
     edge.close()
@@ -57,6 +57,9 @@ def devices_stop_and_speak(lab, g, edge):
     raised = alarms(edge, DEAD)[0]
     assert (raised["rule"], raised["topic"], raised["client_id"]) == ("dead", DEAD, "dead-7")
     assert raised["value"] >= 3
+    explained = json.loads(g.command("explain", "topic", DEAD, "-c", g.identity, "--json").stdout)
+    assert explained["verdict"] == "raised"
+    assert {c["check"] for c in explained["rules"][0]["checks"]} >= {"watched", "state"}
     never = alarms(edge, NEVER)[0]
     assert (never["client"], never["client_id"]) == (None, None)
 

@@ -181,3 +181,32 @@ def test_live_and_replayed_alarms_agree(lab, gateway, tmp_path):
     assert len(live) >= 20
     replayed = {(a["rule"], a["topic"], a["value"], a["client"]) for a in out["alarms"]}
     assert {(a["rule"], a["topic"], a["value"], a["client"]) for a in live} <= replayed
+
+
+def silence_after(source, target, seconds):
+    """A copy of a capture with one more frame so long after the last one; the times of all frames in ns."""
+    data = source.read_bytes()
+    times, at = [], 24
+    while at < len(data):
+        s, micros, caught, _ = struct.unpack_from("<4I", data, at)
+        times.append((s * 1000000 + micros) * 1000)
+        at += 16 + caught
+    last = max(times) // 1000 + seconds * 1000000
+    arp = bytes(range(12)) + b"\x08\x06" + bytes(46)
+    target.write_bytes(data + struct.pack("<4I", last // 1000000, last % 1000000, len(arp), len(arp)) + arp)
+    return times
+
+
+def test_silent_topics_in_the_time_of_the_capture(tmp_path):
+    """A rule with absent raises exactly its time after the last publication of each topic, up to the last frame."""
+    source, pcap = FIXTURES / "session.pcap", tmp_path / "in.pcap"
+    times = silence_after(source, pcap, 60)
+    topics = {p["topic"] for p in json.loads(source.with_suffix(".json").read_text())["published"]}
+    topics.add("will/mortal")  # of a client that is killed
+    for seconds, expected in ((45, topics), (120, set())):
+        rules = [{"name": "dead", "topic": "#", "absent": f"{seconds}s"}]
+        out = json.loads(replay(tmp_path, rules=rules, inputs=[("devices", pcap)]))
+        assert sorted(a["topic"] for a in out["alarms"]) == sorted(expected)
+        for a in out["alarms"]:
+            assert (a["state"], a["value"]) == ("raised", seconds)
+            assert a["time_ns"] - seconds * 10**9 in times
