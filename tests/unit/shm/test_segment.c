@@ -81,7 +81,7 @@ static void specs_that_can_not_be_are_refused(void **state)
 		refused(bp_segment_anonymous(bad[i], 2, err, sizeof(err)), "table");
 	}
 	memset(many, 0, sizeof(many));
-	refused(bp_segment_anonymous(many, BP_SEG_TABLES_MAX + 1, err, sizeof(err)), "65 tables");
+	refused(bp_segment_anonymous(many, BP_SEG_TABLES_MAX + 1, err, sizeof(err)), "97 tables");
 	refused(bp_segment_open("a/b", NULL, dir, specs, N_SPECS, true, err, sizeof(err)), "slash");
 	refused(bp_segment_open("", NULL, dir, specs, N_SPECS, true, err, sizeof(err)), "name");
 	assert_int_equal(access(path, F_OK), -1);

@@ -35,6 +35,9 @@ static void set_aside(struct bp_segment *s, const char *word)
 	assert_int_equal(*(uint64_t *)bp_segment_table(s, "numbers", 8, 1, NULL), 0);
 }
 
+/* Bytes before the first table. */
+#define HEADER (64 + 64 * BP_SEG_TABLES_MAX)
+
 /* Another version's or configuration's file is no damaged one. */
 static void replaced(struct bp_segment *s)
 {
@@ -57,18 +60,18 @@ static void damage_is_said_and_healed_by_the_owner(void **state)
 	} damage[] = {
 		{0, 0, "magic"},
 		{8, (BP_SEG_ABI + 1) | (uint64_t)N_SPECS << 32, "ABI version"},
-		{8, BP_SEG_ABI | (uint64_t)65 << 32, "directory"},
+		{8, BP_SEG_ABI | (uint64_t)(BP_SEG_TABLES_MAX + 1) << 32, "directory"},
 		{8, BP_SEG_ABI | (uint64_t)UINT32_MAX << 32, "directory"},
 		{8, BP_SEG_ABI | (uint64_t)4 << 32,
 			"directory"}, /* a fourth table without a name */
 		{16, 0, "cut short"},
 		{16, UINT64_MAX, "cut short"},
 		{16, 1ull << 40, "cut short"},
-		{16, 64 * 66, "directory"},
+		{16, HEADER + 64, "directory"},
 		{table0, 0, "directory"},
 		{table0 + 32, 0, "directory"},
 		{table0 + 32, 64, "directory"},
-		{table0 + 32, 64 * 65 + 8, "directory"},
+		{table0 + 32, HEADER + 8, "directory"},
 		{table0 + 32, UINT64_MAX - 63, "directory"},
 		{table0 + 40, 0, "directory"},
 		{table0 + 40, UINT64_MAX, "directory"},
@@ -77,7 +80,7 @@ static void damage_is_said_and_healed_by_the_owner(void **state)
 		{table0 + 48, UINT64_MAX, "directory"},
 		{table0 + 48, 1ull << 61, "directory"},
 		{table0 + 48, 4000, "directory"},
-		{table1 + 32, 64 * 65, "directory"},
+		{table1 + 32, HEADER, "directory"},
 	};
 
 	for (unsigned i = 0; i < sizeof(damage) / sizeof(damage[0]); i++) {
