@@ -19,7 +19,7 @@ struct text {
 
 /* The fields of a head that the handshake uses. */
 struct fields {
-	bool upgrade, connection, version, extension, other_protocol;
+	bool upgrade, connection, version, extension, other_protocol, body;
 	unsigned keys, accepts;
 	struct text key, accept;
 };
@@ -74,6 +74,10 @@ static void add_field(struct fields *f, struct text name, struct text value)
 	} else if (is_text(name, "Sec-WebSocket-Protocol")) {
 		/* the second is of MQTT 3.1, and mosquitto knows it */
 		f->other_protocol |= !is_exactly(value, "mqtt") && !is_exactly(value, "mqttv3.1");
+	} else if (is_text(name, "Content-Length")) {
+		f->body |= !is_exactly(value, "0");
+	} else if (is_text(name, "Transfer-Encoding")) {
+		f->body = true;
 	} else if (is_text(name, "Sec-WebSocket-Key")) {
 		f->keys++;
 		f->key = value;
@@ -178,8 +182,9 @@ enum bp_ws bp_ws_request(const uint8_t *p, uint32_t n, uint8_t accept[BP_WS_ACCE
 		memcmp(start.p, "GET ", 4) != 0 ||
 		memcmp(start.p + start.len - tail, version, tail) != 0)
 		return BP_WS_E_UPGRADE;
-	if (!f.upgrade || !f.connection || !f.version || f.keys != 1 || f.key.len != KEY_LEN ||
-		memcmp(f.key.p + KEY_LEN - 2, "==", 2) != 0)
+	/* servers differ in where the frames begin behind a body */
+	if (f.body || !f.upgrade || !f.connection || !f.version || f.keys != 1 ||
+		f.key.len != KEY_LEN || memcmp(f.key.p + KEY_LEN - 2, "==", 2) != 0)
 		return BP_WS_E_UPGRADE;
 	memcpy(key, f.key.p, KEY_LEN);
 	memcpy(key + KEY_LEN, GUID, sizeof(GUID) - 1);
@@ -200,7 +205,7 @@ enum bp_ws bp_ws_response(const uint8_t *p, uint32_t n, const uint8_t accept[BP_
 		memcmp(start.p, switching, status) != 0 ||
 		(start.len > status && start.p[status] != ' '))
 		return BP_WS_E_UPGRADE;
-	if (!f.upgrade || !f.connection || f.other_protocol || f.accepts != 1 ||
+	if (f.body || !f.upgrade || !f.connection || f.other_protocol || f.accepts != 1 ||
 		f.accept.len != ACCEPT_LEN || !from_base64(f.accept.p, digest, sizeof(digest)) ||
 		memcmp(digest, accept, BP_WS_ACCEPT) != 0)
 		return BP_WS_E_UPGRADE;

@@ -109,6 +109,18 @@ static bool version_sound(const struct bp_flow *f)
 	       !((f->flags & BP_FLOW_MIDWAY) && (is_read(f->stream[0]) || is_read(f->stream[1])));
 }
 
+/* Flows whose state is in the place of that of a search have none. */
+static bool search_sound(const struct bp_flow *f)
+{
+	const bool websocket = f->proof & BP_FLOW_WEBSOCKET;
+
+	if (!websocket && !bp_flow_is_tls(f))
+		return true;
+	return !(f->pending & (BP_FLOW_PUSHES(0) | BP_FLOW_PUSHES(1) | BP_FLOW_PUSHED_EITHER)) &&
+	       f->stream[0] != BP_STREAM_RESYNC && f->stream[1] != BP_STREAM_RESYNC &&
+	       (websocket ? bp_websocket_is_sound(f) : bp_tls_is_sound(f));
+}
+
 static bool state_sound(const struct bp_flow *f)
 {
 	if (!(f->proof & BP_FLOW_IN_TABLE) || !version_sound(f))
@@ -125,9 +137,7 @@ static bool state_sound(const struct bp_flow *f)
 			(f->resync[dir].skip > PACKET_MAX || f->resync[dir].versions > 3))
 			return false;
 	}
-	if (f->proof & BP_FLOW_WEBSOCKET)
-		return bp_websocket_is_sound(f);
-	return !bp_flow_is_tls(f) || bp_tls_is_sound(f);
+	return search_sound(f);
 }
 
 /* Two entries of one connection: a process was killed while it moved the flow. */

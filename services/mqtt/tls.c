@@ -119,7 +119,7 @@ static enum bp_tls read_more(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 	if (all < f->tls.need && all < BP_TLS_BYTES_MAX)
 		return BP_TLS_MORE;
 	/* records of a few bytes are read again and again */
-	bp_work_add(&in->work, all / 8);
+	bp_work_add(&in->work, all);
 	if (!bp_within_budget(in))
 		return BP_TLS_BAD;
 	return (dir == BP_TO_BROKER ? bp_tls_client : bp_tls_server)(

@@ -175,6 +175,8 @@ static uint32_t read_frame(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 		taken = read_payload(in, f, dir, p, n, seq);
 	} else {
 		e = bp_ws_header(s, dir == BP_TO_BROKER, p, n, &taken);
+		if (e == BP_WS_OK)
+			bp_work_add(&in->work, BP_WORK_PACKET);
 		if (e == BP_WS_OK && s->left == 0)
 			bp_ws_advance(s, 0);
 		else if (e > BP_WS_MORE)

@@ -236,6 +236,7 @@ static void requests(void **state)
 		GET "connection: keep-alive, Upgrade\r\nUPGRADE: WebSocket\r\n" ASKS
 		    "Sec-WebSocket-Extensions: permessage-deflate\r\n" END,
 		GET "Upgrade: h2c,\twebsocket \r\nConnection:upgrade\r\n" ASKS END,
+		GET UPGRADE ASKS "Content-Length: 0\r\n" END,
 	};
 	static const char *const bad[] = {
 		"GET / HTTP/1.1\r\nHost: broker\r\n\r\n",
@@ -250,6 +251,11 @@ static void requests(void **state)
 		GET UPGRADE ASKS "Sec-WebSocket-Key: " KEY "\r\n" END,
 		GET UPGRADE "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhl\r\n" END,
 		GET UPGRADE ASKS "no field\r\n" END,
+		/* a body, behind which the frames begin for some servers */
+		GET UPGRADE ASKS "Content-Length: 64\r\n" END,
+		GET UPGRADE ASKS "content-length: 00\r\n" END,
+		GET UPGRADE ASKS "Content-Length: 0\r\nContent-Length: 5\r\n" END,
+		GET UPGRADE ASKS "Transfer-Encoding: chunked\r\n" END,
 		GET "Upgrade: web\r\n socket\r\nConnection: Upgrade\r\n" ASKS END,
 		GET "Host: x\n" UPGRADE ASKS END,
 	};
@@ -279,6 +285,8 @@ static void responses(void **state)
 			BP_WS_E_EXTENSION},
 		{SWITCHING UPGRADE ACCEPTS "Sec-WebSocket-Protocol: chat\r\n" END, BP_WS_E_UPGRADE},
 		{"HTTP/1.1 200 OK\r\n" UPGRADE ACCEPTS END, BP_WS_E_UPGRADE},
+		{SWITCHING UPGRADE ACCEPTS "Content-Length: 1\r\n" END, BP_WS_E_UPGRADE},
+		{SWITCHING UPGRADE ACCEPTS "Transfer-Encoding: chunked\r\n" END, BP_WS_E_UPGRADE},
 		{"HTTP/1.1 1010\r\n" UPGRADE ACCEPTS END, BP_WS_E_UPGRADE},
 		{SWITCHING "Upgrade: websocket\r\n" ACCEPTS END, BP_WS_E_UPGRADE},
 		{SWITCHING "Connection: upgrade\r\n" ACCEPTS END, BP_WS_E_UPGRADE},

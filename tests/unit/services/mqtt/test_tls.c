@@ -247,6 +247,28 @@ static void endless_hello(void **state)
 	}
 }
 
+/* Records of one byte are read again for each of them, which is charged; over the budget, reading
+ * ends. */
+static void small_records_are_charged(void **state)
+{
+	struct peer c;
+	unsigned n = 0;
+
+	(void)state;
+	rig_defaults(&rig);
+	rig.mqtt.connection_cpu_percent = rig.mqtt.worker_cpu_percent = 1;
+	rig_open(&rig);
+	peer_init(&c, false, 1, 1, 2);
+	rig_handshake(&rig, &c);
+	rig_send(&rig, &c, CLIENT, "\x16\x03\x01\x00\x04\x01\x00\xff\xff", 9);
+	while (rig_count(&rig, BP_C_NOT_INSPECTED_TLS) == 0) {
+		rig_send(&rig, &c, CLIENT, "\x16\x03\x01\x00\x01x", 6);
+		n++;
+	}
+	assert_true(n < BP_TLS_BYTES_MAX / 6 / 2);
+	rig_close(&rig);
+}
+
 /* Idle for longer than a handshake may take, it is still shown with its reason and names. */
 static void rests(void **state)
 {
@@ -277,6 +299,7 @@ int main(void)
 		cmocka_unit_test(without_certificate),
 		cmocka_unit_test(no_hello),
 		cmocka_unit_test(endless_hello),
+		cmocka_unit_test(small_records_are_charged),
 		cmocka_unit_test(rests),
 	};
 

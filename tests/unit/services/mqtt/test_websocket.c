@@ -12,6 +12,7 @@
 
 #include "proto/websocket/websocket.h"
 #include "rig.h"
+#include "services/mqtt/flow.h"
 #include "websocket_peer.h"
 
 static struct rig rig;
@@ -613,6 +614,53 @@ static void closed(void **state)
 	rig_close(&rig);
 }
 
+/* A frame without payload is charged as a packet is, also before the CONNECT. */
+static void empty_frames_are_charged(void **state)
+{
+	struct bytes b = {0};
+	struct peer c;
+	uint64_t before;
+
+	(void)state;
+	open_rig();
+	upgrade(&c, 1);
+	for (unsigned i = 0; i < 200; i++)
+		ws_frame(&b, CLIENT, WS_FIN | WS_PONG, NULL, 0);
+	before = bp_mqtt_worker_work(rig.in);
+	rig_send_bytes(&rig, &c, CLIENT, &b);
+	assert_true(bp_mqtt_worker_work(rig.in) - before >= 200 * 12);
+	rig_close(&rig);
+}
+
+/* A search in a flow that has none, as flipped bits make it: the flow is not adopted. */
+static void damaged_search(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct bp_flow *f;
+		struct peer c;
+		uint64_t n;
+
+		open_rig();
+		connect_by(&c, 1);
+		f = (struct bp_flow *)(uintptr_t)bp_flows_of(
+			rig.shm.flows, rig.shm.flows_len, 1, 0, &n);
+		while (f->proof == 0)
+			f++;
+		f->pending = i == 0   ? BP_FLOW_PUSHED(0)
+			     : i == 1 ? BP_FLOW_PUSHES(1)
+			     : i == 2 ? BP_FLOW_PUSHED(1)
+				      : 0;
+		if (i == 3)
+			f->stream[1] = BP_STREAM_RESYNC;
+		rig_restart(&rig);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_NOT_ADOPTED), 1);
+		publish_by(&c, "81", 0, 0);
+		assert_string_equal(rig_told_values(&rig), "");
+		rig_close(&rig);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -629,6 +677,8 @@ int main(void)
 		cmocka_unit_test(mirror),
 		cmocka_unit_test(plain),
 		cmocka_unit_test(closed),
+		cmocka_unit_test(empty_frames_are_charged),
+		cmocka_unit_test(damaged_search),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
