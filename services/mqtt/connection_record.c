@@ -14,7 +14,7 @@
 #define MARKS (BP_MARK_REJECTED | BP_MARK_SMALL)
 #define WINDOW_MAX (1u << 30) /* the largest one with a scale of 14 (RFC 7323 2.3) */
 
-static const uint8_t magic[4] = {'B', 'P', 'C', '1'};
+static const uint8_t magic[4] = {'B', 'P', 'C', '2'};
 
 /* ---- writing ---- */
 

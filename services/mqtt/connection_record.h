@@ -11,7 +11,7 @@
  * another gateway needs to continue inspection of the connection at this position. A sequence of
  * bytes of bounded length, independent of the machine:
  *
- *   "BPC1", fixed fields, client identifier, will message, then for each direction the identifiers
+ *   "BPC2", fixed fields, client identifier, will message, then for each direction the identifiers
  *   of QoS 2 publications in flight and the topic aliases.
  *
  * Numbers are little-endian. Nothing in it depends on the secret keys of a gateway.
