@@ -140,9 +140,9 @@ static bool is_plain_key(const char *name, size_t len)
 	return len > 0;
 }
 
-static void json_source(const struct bp_json_path *p, char out[BP_TEXT_SOURCE])
+static void path_source(const char *format, const struct bp_json_path *p, char out[BP_TEXT_SOURCE])
 {
-	size_t at = (size_t)snprintf(out, BP_TEXT_SOURCE, "json $");
+	size_t at = (size_t)snprintf(out, BP_TEXT_SOURCE, "%s $", format);
 	unsigned steps = p->steps < BP_JSON_STEPS_MAX ? p->steps : BP_JSON_STEPS_MAX;
 
 	/* at most 16 steps and 240 bytes of names fit, but a damaged path may exceed them */
@@ -205,7 +205,13 @@ static void kind_text(const struct bp_value_source *v, char out[BP_TEXT_SOURCE])
 		snprintf(out, BP_TEXT_SOURCE, "text");
 		return;
 	case BP_VALUE_JSON:
-		json_source(&v->json, out);
+		path_source("json", &v->json, out);
+		return;
+	case BP_VALUE_CBOR:
+		path_source("cbor", &v->json, out);
+		return;
+	case BP_VALUE_MSGPACK:
+		path_source("msgpack", &v->json, out);
 		return;
 	case BP_VALUE_BINARY:
 		binary_source(&v->binary, out);

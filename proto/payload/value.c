@@ -135,6 +135,8 @@ bool bp_value_extract(
 		return bp_value_json(payload, len, &source->json, value);
 	case BP_VALUE_BINARY:
 		return bp_value_binary(payload, len, &source->binary, value);
+	case BP_VALUE_CBOR: /* bp_value_select() */
+	case BP_VALUE_MSGPACK:
 	case BP_VALUE_SPARKPLUG: /* needs the birth of its device */
 		return false;
 	}

@@ -19,6 +19,8 @@ enum bp_value_kind {
 	BP_VALUE_JSON,      /* the number at a path in a JSON text (RFC 8259) */
 	BP_VALUE_BINARY,    /* a fixed-width number at an offset */
 	BP_VALUE_SPARKPLUG, /* a metric of Sparkplug B: services/mqtt/sparkplug.c reads it */
+	BP_VALUE_CBOR,      /* a path as in JSON, in CBOR (RFC 8949) */
+	BP_VALUE_MSGPACK,   /* the same in MessagePack */
 };
 
 enum bp_binary_type {
@@ -99,12 +101,12 @@ struct bp_value_source {
 	uint32_t kind; /* enum bp_value_kind */
 	struct bp_binary_source binary;
 	struct bp_sparkplug_source sparkplug;
-	union { /* by kind */
-		struct bp_json_path json;
+	union {                                  /* by kind */
+		struct bp_json_path json;        /* CBOR and MSGPACK, too */
 		struct bp_sparkplug_names names; /* BP_VALUE_SPARKPLUG */
 	};
 	/* Only of a source that is not plain: bp_value_select() reads it. */
-	uint8_t extended; /* in an image: one of the following is not the default */
+	uint8_t extended; /* in an image: CBOR, MSGPACK, or one of these is not the default */
 	uint8_t type;     /* enum bp_value_type */
 	uint8_t match;    /* enum bp_value_match */
 	uint8_t scaled;   /* the value is the number times `scale` plus `offset` */
@@ -112,10 +114,15 @@ struct bp_value_source {
 	double scale, offset;
 };
 
+static inline bool bp_value_has_path(const struct bp_value_source *s)
+{
+	return s->kind == BP_VALUE_JSON || s->kind == BP_VALUE_CBOR || s->kind == BP_VALUE_MSGPACK;
+}
+
 /* Whether the path has [*]. */
 static inline bool bp_value_has_elements(const struct bp_value_source *s)
 {
-	return s->kind == BP_VALUE_JSON && s->json.every != 0;
+	return bp_value_has_path(s) && s->json.every != 0;
 }
 
 #define BP_VALUE_STRINGS_MAX 16

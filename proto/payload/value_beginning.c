@@ -228,6 +228,8 @@ bool bp_value_beginning(
 		return json_beginning(payload, have, source, value);
 	case BP_VALUE_BINARY:
 		return bp_value_binary(payload, have, &source->binary, value);
+	case BP_VALUE_CBOR: /* bp_value_select() */
+	case BP_VALUE_MSGPACK:
 	case BP_VALUE_SPARKPLUG: /* a later metric may replace one of the beginning */
 		return false;
 	}

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "proto/payload/utf8.h"
-#include "proto/payload/value_pick.h"
+#include "proto/payload/value_items.h"
 
 /* Values with a type, a scale or several elements. */
 
@@ -70,6 +70,10 @@ static bool pick(struct bp_pick *p, const uint8_t *payload, size_t len, bool beg
 			bp_value_binary(payload, len, &p->source->binary, &value))
 			bp_pick_number(p, value, payload, payload + len);
 		return true;
+	case BP_VALUE_CBOR:
+		return bp_pick_items(p, &bp_cbor_format, payload, len, beginning);
+	case BP_VALUE_MSGPACK:
+		return bp_pick_items(p, &bp_msgpack_format, payload, len, beginning);
 	case BP_VALUE_SPARKPLUG: /* needs the birth of its device */
 		return false;
 	}
@@ -83,7 +87,10 @@ bool bp_value_select(const uint8_t *payload, size_t len, bool beginning,
 	struct bp_pick p;
 
 	bp_pick_init(&p, source, strings, rank,
-		source->kind == BP_VALUE_JSON ? bp_json_text : decode_text);
+		source->kind == BP_VALUE_JSON      ? bp_json_text
+		: source->kind == BP_VALUE_CBOR    ? bp_cbor_format.decode
+		: source->kind == BP_VALUE_MSGPACK ? bp_msgpack_format.decode
+						   : decode_text);
 	if (pick(&p, payload, len, beginning))
 		return bp_pick_result(&p, beginning, out);
 	out->elements = p.elements;

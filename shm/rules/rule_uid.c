@@ -114,7 +114,7 @@ void bp_value_source_canonical(struct bp_value_source *out, const struct bp_valu
 		out->binary.offset = in->binary.offset;
 		out->binary.type = in->binary.type;
 		out->binary.little_endian = in->binary.little_endian;
-	} else if (in->kind == BP_VALUE_JSON) {
+	} else if (bp_value_has_path(in)) {
 		memcpy(&out->json, &in->json, sizeof(out->json));
 	} else if (in->kind == BP_VALUE_SPARKPLUG) {
 		sparkplug_canonical(out, in);
@@ -126,8 +126,9 @@ void bp_value_source_canonical(struct bp_value_source *out, const struct bp_valu
 		out->scale = in->scale;
 		out->offset = in->offset + 0.0; /* -0 is 0 */
 	}
-	out->extended =
-		out->type != BP_VALUE_NUMBER || bp_value_has_elements(in) || out->scaled != 0;
+	out->extended = out->type != BP_VALUE_NUMBER || bp_value_has_elements(in) ||
+			out->scaled != 0 || in->kind == BP_VALUE_CBOR ||
+			in->kind == BP_VALUE_MSGPACK;
 }
 
 /* The members of all sources, as when there were no others: the uids of their rules remain. */

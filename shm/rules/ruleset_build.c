@@ -406,6 +406,8 @@ static uint8_t fast_way(const struct bp_value_source *source)
 	case BP_VALUE_BINARY:
 		return BP_RULE_FAST_BINARY;
 	case BP_VALUE_SPARKPLUG: /* depends on the birth */
+	case BP_VALUE_CBOR:
+	case BP_VALUE_MSGPACK:
 		break;
 	}
 	return BP_RULE_FAST_NO;

@@ -143,7 +143,7 @@ static bool sources_valid(const struct bp_ruleset *rs)
 	for (uint32_t i = 0; i < rs->n_sources; i++) {
 		const struct bp_value_source *s = bp_ruleset_source(rs, i);
 
-		if ((s->kind == BP_VALUE_JSON && !path_valid(&s->json)) ||
+		if ((bp_value_has_path(s) && !path_valid(&s->json)) ||
 			(s->kind == BP_VALUE_SPARKPLUG && !sparkplug_valid(s)))
 			return false;
 		if (s->strings > rs->n_strings ||
