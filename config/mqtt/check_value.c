@@ -44,8 +44,8 @@ static void check_options(
 	if (type != NULL && rule->value.type != BP_VALUE_NUMBER &&
 		(rule->value.kind == BP_VALUE_BINARY || rule->value.kind == BP_VALUE_SPARKPLUG))
 		bp_error(r->messages, type->line, type->column,
-			"%s.value.type: a %s is a number; expected number, or json", r->path,
-			rule->value.kind == BP_VALUE_BINARY ? "binary value" : "metric");
+			"%s.value.type: a %s is a number; expected number, or another source",
+			r->path, rule->value.kind == BP_VALUE_BINARY ? "binary value" : "metric");
 	match = bp_good(value, "match");
 	if (match != NULL && !bp_value_has_elements(&rule->value))
 		bp_error(r->messages, match->line, match->column,

@@ -65,6 +65,16 @@ static bool is_json(const void *base)
 	return ((const struct bp_rule_spec *)base)->value.kind == BP_VALUE_JSON;
 }
 
+static bool is_cbor(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->value.kind == BP_VALUE_CBOR;
+}
+
+static bool is_msgpack(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->value.kind == BP_VALUE_MSGPACK;
+}
+
 static bool is_absence(const void *base)
 {
 	return ((const struct bp_rule_spec *)base)->absent_ns != 0;
@@ -320,9 +330,13 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.rules[].topic", .type = &bp_type_filter, IN(bp_rule_spec, filter), .flags = BP_RELOAD, .min = 1, .present = has_topic, .preset_text = "required, unless all or any is given",
 	 .help = "MQTT topic filter of the publications that the rule evaluates; + and # are wildcards."},
 	{.path = "mqtt.rules[].value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_plain, .preset = "text",
-	 .help = "Format of the value in the payload: text (the whole payload is one decimal number), sparkplug_online, or a mapping with json, binary or sparkplug, and with type, match, scale and offset. A mapping without a source is the whole payload. A payload without such a value is counted and not evaluated."},
+	 .help = "Format of the value in the payload: text (the whole payload is one decimal number), sparkplug_online, or a mapping with json, cbor, msgpack, binary or sparkplug, and with type, match, scale and offset. A mapping without a source is the whole payload. A payload without such a value is counted and not evaluated."},
 	{.path = "mqtt.rules[].value.json", .type = &bp_type_json_path, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_json, .preset_text = "none",
 	 .help = "JSON path of the value in a JSON payload. [*] is each element of an array."},
+	{.path = "mqtt.rules[].value.cbor", .type = &bp_type_json_path, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_cbor, .preset_text = "none",
+	 .help = "Path, as in json, of the value in a CBOR payload (RFC 8949). Members are those whose names are text strings; tags are skipped."},
+	{.path = "mqtt.rules[].value.msgpack", .type = &bp_type_json_path, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_msgpack, .preset_text = "none",
+	 .help = "Path, as in json, of the value in a MessagePack payload. Members are those whose names are strings."},
 	{.path = "mqtt.rules[].value.binary", .type = &bp_type_section, .flags = BP_RELOAD, .present = is_binary,
 	 .help = "Position and type of a binary number."},
 	{.path = "mqtt.rules[].value.binary.offset", .type = &bp_type_uint, IN(bp_rule_spec, value.binary.offset), .flags = BP_RELOAD, .max = 268435455, .preset = "0",
@@ -338,7 +352,7 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.rules[].value.death", .type = &bp_type_bound, IN(bp_rule_spec, value.sparkplug.death), .flags = BP_RELOAD, GIVEN(bp_rule_spec, value.sparkplug.has_death), .present = is_sparkplug, .preset_text = "none: a death is not evaluated",
 	 .help = "Value of the metric at the death of its node or device, so that the death raises or clears the alarm."},
 	{.path = "mqtt.rules[].value.type", .type = &bp_type_enum, IN(bp_rule_spec, value.type), .flags = BP_RELOAD, .enum_names = value_type_names, .present = has_type, .preset = "number",
-	 .help = "Type of the value in the payload; a payload with a value of another type has no value. string: compared with equals, not_equals and one_of; without json, the whole payload without the blanks around it. boolean: true or false, compared with equals and not_equals."},
+	 .help = "Type of the value in the payload; a payload with a value of another type has no value. string: compared with equals, not_equals and one_of; without a source, the whole payload without the blanks around it. boolean: true or false, compared with equals and not_equals."},
 	{.path = "mqtt.rules[].value.match", .type = &bp_type_enum, IN(bp_rule_spec, value.match), .flags = BP_RELOAD, .enum_names = match_names, .present = has_match, .preset = "any",
 	 .help = "With [*] in the path, the elements that must meet a condition. any: raise is met by at least one element, clear by all. all: raise is met by all elements, clear by at least one. Elements without such a value do not count."},
 	{.path = "mqtt.rules[].value.scale", .type = &bp_type_bound, IN(bp_rule_spec, value.scale), .flags = BP_RELOAD, .present = is_scaled, .preset = "1",

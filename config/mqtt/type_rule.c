@@ -75,6 +75,8 @@ static const struct {
 	enum bp_value_kind kind;
 } sources[] = {
 	{"json", BP_VALUE_JSON},
+	{"cbor", BP_VALUE_CBOR},
+	{"msgpack", BP_VALUE_MSGPACK},
 	{"binary", BP_VALUE_BINARY},
 	{"sparkplug", BP_VALUE_SPARKPLUG},
 };
@@ -128,8 +130,9 @@ static void format_value(
 static void expect_value(const struct bp_setting *s, FILE *out)
 {
 	(void)s;
-	fputs("text, sparkplug_online, {json: PATH}, {binary: {offset: N, type: TYPE, byte_order: "
-	      "big or little}}, {sparkplug: METRIC} or {type: TYPE}",
+	fputs("text, sparkplug_online, {json: PATH}, {cbor: PATH}, {msgpack: PATH}, {binary: "
+	      "{offset: N, type: TYPE, byte_order: big or little}}, {sparkplug: METRIC} or {type: "
+	      "TYPE}",
 		out);
 }
 

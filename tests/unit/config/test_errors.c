@@ -491,15 +491,15 @@ static void rules_must_agree(void **state)
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", value: {json: $.a, binary: "
 		  "{}}}\n",
 		"f.yaml:6:48: mqtt.rules[0].value: both json and binary are given; expected text, "
-		"sparkplug_online, {json: "
-		"PATH}, {binary: {offset: N, type: TYPE, byte_order: big or little}}, "
-		"{sparkplug: METRIC} or {type: TYPE}\n"
+		"sparkplug_online, {json: PATH}, {cbor: PATH}, {msgpack: PATH}, {binary: {offset: "
+		"N, type: TYPE, byte_order: big or little}}, {sparkplug: METRIC} or {type: TYPE}\n"
 		"f.yaml:6:68: mqtt.rules[0].value.binary has no 'type'; expected int8, int16, "
 		"int32, int64, uint8, uint16, uint32, uint64, float32 or float64\n");
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", value: {json: $.a, death: "
 		  "0}}\n",
 		"f.yaml:6:48: mqtt.rules[0].value: death is given without sparkplug; expected "
-		"text, sparkplug_online, {json: PATH}, {binary: {offset: N, type: TYPE, "
+		"text, sparkplug_online, {json: PATH}, {cbor: PATH}, {msgpack: PATH}, {binary: "
+		"{offset: N, type: TYPE, "
 		"byte_order: big or little}}, {sparkplug: METRIC} or {type: TYPE}\n");
 }
 

@@ -45,6 +45,8 @@ static void values_are_written_as_they_are_read(void **state)
 		"value: {json: $.t, scale: 0.1, offset: -40}, raise: {above: 5}}\n",
 		"value: {binary: {type: int8}, scale: -2}, raise: {above: 5}}\n",
 		"value: {scale: 3}, raise: \"> 5\"}\n",
+		"value: {cbor: $.a, type: string}, raise: {equals: x}}\n",
+		"value: {msgpack: \"$[*]\", match: all}, raise: {above: 5}}\n",
 	};
 
 	(void)state;
@@ -75,6 +77,8 @@ static void errors_name_what_does_not_fit(void **state)
 		{"raise: {one_of: [a]}}\n", "value of the rule is a number, which has no one_of"},
 		{"value: {type: string}, raise: \"> 5\"}\n", "the short form compares numbers"},
 		{"value: {json: $.a, match: any}, raise: {above: 5}}\n", "the path has no [*]"},
+		{"value: {json: $.a, cbor: $.b}, raise: {above: 5}}\n",
+			"both json and cbor are given"},
 		{"value: {binary: {type: int8}, type: string}, raise: {equals: a}}\n",
 			"a binary value is a number"},
 		{"value: {type: string, scale: 2}, raise: {equals: a}}\n",
