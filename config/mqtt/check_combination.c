@@ -10,7 +10,8 @@
 /* A combination replaces the source and the conditions of a rule. */
 static void check_parts(struct bp_reader *r, const struct bp_yaml *n, struct bp_rule_spec *rule)
 {
-	static const char *const replaced[] = {"topic", "value", "raise", "clear", "absent"};
+	static const char *const replaced[] = {
+		"topic", "value", "raise", "clear", "window", "absent"};
 	const char *all = bp_yaml_find(n, "all") != NULL ? "all" : "any";
 	const struct bp_yaml *repeat = bp_yaml_find(n, "repeat");
 

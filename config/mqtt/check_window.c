@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/check_place.h"
 #include "config/mqtt/schema.h"
+#include "shm/rules/combination.h"
 #include "shm/rules/window.h"
 
 /* Section mqtt.rules[].window. */
@@ -41,6 +42,21 @@ void bp_check_window(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	check_percentile(r, n, &rule->window);
 }
 
+/* The window of a rule or of a part; `name`: of the rule. Returns 1 if there is one. */
+static uint32_t check_size(struct bp_reader *r, const struct bp_yaml *n, uint64_t stride,
+	const struct bp_rule_spec *rule, const char *name)
+{
+	const uint32_t most =
+		bp_window_capacity(stride, (enum bp_window_function)rule->window.function);
+
+	if (rule->window.given && rule->window.values > most)
+		bp_error(r->messages, n->line, n->column,
+			"mqtt.rules: the window of rule '%s' has %u values; expected at "
+			"most %u, or a higher mqtt.max_window_values",
+			name, rule->window.values, most);
+	return rule->window.given;
+}
+
 void bp_check_windows(struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m)
 {
 	const struct bp_yaml *max = bp_yaml_find(n, "max_windows");
@@ -52,15 +68,11 @@ void bp_check_windows(struct bp_reader *r, const struct bp_yaml *n, const struct
 		return;
 	for (uint32_t i = 0; i < m->n_rules; i++) {
 		const struct bp_rule_spec *rule = &m->rules[i];
-		const uint32_t most =
-			bp_window_capacity(stride, (enum bp_window_function)rule->window.function);
+		const struct bp_combination_spec *c = rule->combination;
 
-		windows += rule->window.given;
-		if (rule->window.given && rule->window.values > most)
-			bp_error(r->messages, n->line, n->column,
-				"mqtt.rules: the window of rule '%s' has %u values; expected at "
-				"most %u, or a higher mqtt.max_window_values",
-				rule->name, rule->window.values, most);
+		windows += check_size(r, n, stride, rule, rule->name);
+		for (unsigned k = 0; c != NULL && k < c->n_parts; k++)
+			windows += check_size(r, n, stride, &c->part[k], rule->name);
 	}
 	if (windows > m->max_windows)
 		bp_error(r->messages, max != NULL ? max->line : n->line,

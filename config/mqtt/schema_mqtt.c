@@ -385,6 +385,8 @@ static const struct bp_setting rows[] = {
 	 .help = "As mqtt.rules[].value."},
 	{.path = "mqtt.rules[].all[].condition", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_raise_unfold, .flags = BP_REQUIRED | BP_RELOAD, .like = "mqtt.rules[].raise",
 	 .help = "Condition of the part, as mqtt.rules[].raise."},
+	{.path = "mqtt.rules[].all[].window", .type = &bp_type_section, .flags = BP_RELOAD, .like = "mqtt.rules[].window", GIVEN(bp_rule_spec, window.given), .check = bp_check_window,
+	 .help = "Window of the part, as mqtt.rules[].window."},
 	{.path = "mqtt.rules[].all[].max_age", .type = &bp_type_duration, IN(bp_rule_spec, max_age_ns), .flags = BP_RELOAD, .min = 100 * MS, .max = 30 * DAY, .present = has_max_age, .preset_text = "none: no limit",
 	 .help = "Time after which the last value of the part is unknown."},
 	{.path = "mqtt.rules[].any", .type = &bp_type_combination, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_any, .preset_text = "none",

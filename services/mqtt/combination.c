@@ -4,6 +4,7 @@
 #include "biplane/alarm_parts.h"
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "shm/rules/key_topic.h"
 #include "proto/net/copy.h"
 
 /*
@@ -17,74 +18,30 @@
  */
 #define ROUNDS 64u
 
-struct piece {
-	const char *text;
-	uint32_t len;
-};
-
-/* ---- the topic of the key ---- */
-
-static struct piece level_of(const char *topic, uint32_t len, uint32_t level)
-{
-	const char *end = topic + len, *slash;
-
-	for (; level != 0; level--) {
-		slash = memchr(topic, '/', (size_t)(end - topic));
-		if (slash == NULL)
-			return (struct piece){end, 0}; /* cannot happen: the topic matches */
-		topic = slash + 1;
-	}
-	slash = memchr(topic, '/', (size_t)(end - topic));
-	return (struct piece){topic, (uint32_t)((slash != NULL ? slash : end) - topic)};
-}
-
-/* The topic of the first part with the same named levels as this one of `part`. Returns its length;
- * over BP_TOPIC_MAX: it is too long. */
-static uint32_t first_topic(const struct bp_ruleset *rules, const struct bp_combined *c,
-	const struct bp_rule *part, const char *topic, uint32_t topic_len, char *out)
-{
-	const char *filter = bp_ruleset_filter(rules, c->first);
-	uint32_t n = 0, level = 0, name = 0;
-
-	for (uint32_t at = 0; at <= c->first->filter_len; level++) {
-		const char *slash = memchr(filter + at, '/', c->first->filter_len - at);
-		struct piece p = {filter + at, slash != NULL ? (uint32_t)(slash - (filter + at))
-							     : c->first->filter_len - at};
-
-		at += p.len + 1;
-		if (name < c->rule->combination.n_names && c->first->part.level[name] == level)
-			p = level_of(topic, topic_len, part->part.level[name++]);
-		if (n + p.len + 1 > BP_TOPIC_MAX)
-			return BP_TOPIC_MAX + 1;
-		if (level != 0)
-			out[n++] = '/';
-		bp_copy(out + n, p.text, p.len);
-		n += p.len;
-	}
-	return n;
-}
+/* ---- the named levels ---- */
 
 /* The name of a level, without braces. */
-static struct piece name_of(const struct bp_ruleset *rules, const struct bp_combined *c, unsigned i)
+static struct bp_topic_level name_of(
+	const struct bp_ruleset *rules, const struct bp_combined *c, unsigned i)
 {
-	const struct piece braced = level_of(
+	const struct bp_topic_level braced = bp_topic_level(
 		bp_ruleset_filter(rules, c->first), c->first->filter_len, c->first->part.level[i]);
 
 	if (braced.len < 2) /* cannot happen: the control plane has checked it */
-		return (struct piece){"", 0};
-	return (struct piece){braced.text + 1, braced.len - 2};
+		return (struct bp_topic_level){"", 0};
+	return (struct bp_topic_level){braced.text + 1, braced.len - 2};
 }
 
 bool bp_combined_level(const struct bp_ruleset *rules, const struct bp_combined *c,
 	const char *name, uint32_t len, const char **text, uint32_t *text_len)
 {
 	for (unsigned i = 0; i < c->rule->combination.n_names; i++) {
-		const struct piece known = name_of(rules, c, i);
-		struct piece p;
+		const struct bp_topic_level known = name_of(rules, c, i);
+		struct bp_topic_level p;
 
 		if (known.len != len || memcmp(known.text, name, len) != 0)
 			continue;
-		p = level_of(c->topic, c->topic_len, c->first->part.level[i]);
+		p = bp_topic_level(c->topic, c->topic_len, c->first->part.level[i]);
 		*text = p.text;
 		*text_len = p.len;
 		return true;
@@ -101,13 +58,14 @@ uint32_t bp_combined_size(const struct bp_ruleset *rules, const struct bp_combin
 
 	for (unsigned i = 0; i < of->n_names; i++)
 		size += name_of(rules, c, i).len +
-			level_of(c->topic, c->topic_len, c->first->part.level[i]).len;
+			bp_topic_level(c->topic, c->topic_len, c->first->part.level[i]).len;
 	for (unsigned i = 0; i < of->n_parts; i++)
 		size += bp_ruleset_rule(rules, of->first_part + i)->filter_len;
 	return size;
 }
 
-static char *put(char *out, struct bp_alarm_part *part, struct piece a, struct piece b)
+static char *put(
+	char *out, struct bp_alarm_part *part, struct bp_topic_level a, struct bp_topic_level b)
 {
 	part->len[0] = (uint16_t)a.len;
 	part->len[1] = (uint16_t)b.len;
@@ -121,13 +79,13 @@ static char *put(char *out, struct bp_alarm_part *part, struct piece a, struct p
 void bp_combined_write(const struct bp_mqtt_worker *in, const struct bp_combined *c, char *out)
 {
 	const struct bp_rule_combination *of = &c->rule->combination;
-	const struct piece none = {"", 0};
+	const struct bp_topic_level none = {"", 0};
 
 	for (unsigned i = 0; i < of->n_names; i++) {
 		struct bp_alarm_part p = {.kind = BP_ALARM_LEVEL, .value = NAN};
 
 		out = put(out, &p, name_of(in->rules, c, i),
-			level_of(c->topic, c->topic_len, c->first->part.level[i]));
+			bp_topic_level(c->topic, c->topic_len, c->first->part.level[i]));
 	}
 	for (unsigned i = 0; i < of->n_parts; i++) {
 		const struct bp_rule *r = bp_ruleset_rule(in->rules, of->first_part + i);
@@ -138,7 +96,8 @@ void bp_combined_write(const struct bp_mqtt_worker *in, const struct bp_combined
 		p.value = v.value;
 		p.age_ns = v.age_ns;
 		p.truth = bp_part_word_truth(v.word, r->part.max_age_ns, in->mono_ns);
-		out = put(out, &p, (struct piece){bp_ruleset_filter(in->rules, r), r->filter_len},
+		out = put(out, &p,
+			(struct bp_topic_level){bp_ruleset_filter(in->rules, r), r->filter_len},
 			none);
 	}
 }
@@ -236,8 +195,8 @@ void bp_combination_evaluate(struct bp_mqtt_worker *in, const struct bp_rule *pa
 	enum bp_state_loss loss;
 
 	if (own.part != 0) {
-		c.topic_len = first_topic(
-			in->rules, &c, part, (const char *)p->topic, p->topic_len, in->key_topic);
+		c.topic_len = bp_key_topic(in->rules, part, (const char *)p->topic, p->topic_len,
+			in->key_topic, BP_TOPIC_MAX);
 		c.topic = in->key_topic;
 		if (c.topic_len > BP_TOPIC_MAX) {
 			bp_tally(in, BP_C_COMBINATION_NOT_STORED);

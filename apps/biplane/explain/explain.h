@@ -84,6 +84,18 @@ void bp_explain_absence(const struct bp_explain *e, const struct bp_rule *r, uin
  * *n_match, *suggestion (BP_FILTER_SUGGESTION bytes): a similar topic that matches, or "". */
 json_t *bp_explain_rules(const struct bp_explain *e, const char *topic, unsigned *n_match,
 	enum bp_explain_verdict *best, char *suggestion);
+/* explain_combination.c: the part of a combination that has the topic, or NULL. *best: the match of
+ * its most similar part. */
+struct bp_filter_match;
+const struct bp_rule *bp_explain_part(const struct bp_explain *e, const struct bp_rule *rule,
+	const char *topic, struct bp_filter_match *best);
+/* The topic of the key to which the topic of a part belongs, and its hash. */
+#define BP_EXPLAIN_KEY_TOPIC 65536u
+uint64_t bp_explain_key_hash(const struct bp_explain *e, const struct bp_rule *part,
+	const char *topic, char key[BP_EXPLAIN_KEY_TOPIC]);
+/* Whether the parts of a key hold. */
+void bp_explain_parts(const struct bp_explain *e, const struct bp_rule *rule, uint64_t topic_hash,
+	json_t *checks);
 uint64_t bp_explain_topic_hash(const struct bp_explain *e, const char *topic);
 
 /* A connection. *best: verdict of the rules of its last topic; NO without one. */

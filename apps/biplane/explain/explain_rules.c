@@ -8,6 +8,7 @@
 #include "apps/biplane/explain/filter_match.h"
 #include "apps/biplane/show/mqtt/rules_copy.h"
 #include "apps/biplane/text.h"
+#include "apps/biplane/text_combination.h"
 #include "apps/biplane/text_value.h"
 #include "services/mqtt/topic_hash.h"
 #include "shm/fault.h"
@@ -104,6 +105,16 @@ static void hold_text(const struct bp_rule *r, char *out, size_t size)
 	snprintf(out, size, "every value for %s", time);
 }
 
+/* A condition of the rule; those of a combination are its truth. */
+static void condition_text(const struct bp_explain *e, const struct bp_rule *r,
+	const struct bp_condition *c, char out[BP_TEXT_RULE_CONDITION])
+{
+	if (r->role == BP_RULE_COMBINATION)
+		snprintf(out, BP_TEXT_RULE_CONDITION, "%s", c == &r->raise ? "true" : "false");
+	else
+		bp_text_rule_condition(e->rules, r, c, out);
+}
+
 /* Conditions that are not satisfied yet: the pair has no state, or its hold is in progress. */
 static void check_hold(const struct bp_explain *e, const struct bp_rule *r,
 	const struct bp_rule_state_view *v, json_t *checks)
@@ -111,7 +122,7 @@ static void check_hold(const struct bp_explain *e, const struct bp_rule *r,
 	char condition[BP_TEXT_RULE_CONDITION], hold[96], time[BP_FAULT_DURATION_LEN];
 	char value[BP_TEXT_RULE_VALUE];
 
-	bp_text_rule_condition(e->rules, r, &r->raise, condition);
+	condition_text(e, r, &r->raise, condition);
 	if (r->hold == BP_HOLD_NONE) {
 		bp_explain_add(checks, "condition", BP_EXPLAIN_OK,
 			"the next value that is %s raises an alarm%s", condition,
@@ -143,8 +154,8 @@ static void check_raised(const struct bp_explain *e, const struct bp_rule *r,
 		since[BP_FAULT_DURATION_LEN], used[BP_FAULT_DURATION_LEN],
 		value[BP_TEXT_RULE_VALUE];
 
-	bp_text_rule_condition(e->rules, r, &r->raise, raise);
-	bp_text_rule_condition(e->rules, r, &r->clear, clear);
+	condition_text(e, r, &r->raise, raise);
+	condition_text(e, r, &r->clear, clear);
 	bp_text_rule_value(e->rules, r, (double)v->value, value);
 	ago(v->since_ns, e->unix_ns, since);
 	ago(v->used_ns, e->mono_ns, used);
@@ -207,14 +218,14 @@ static const char *destination_of(const struct bp_rule *r)
 static json_t *rule_head(const struct bp_explain *e, const struct bp_rule *r)
 {
 	const struct rule_sums s = sums_of(e, r->slot);
-	char raise[BP_TEXT_RULE_CONDITION], clear[BP_TEXT_RULE_CONDITION];
+	const bool clears = r->has_clear && r->role != BP_RULE_COMBINATION;
+	char clear[BP_TEXT_RULE_CONDITION];
 
-	bp_text_rule_condition(e->rules, r, &r->raise, raise);
 	bp_text_rule_condition(e->rules, r, &r->clear, clear);
-	return json_pack("{so so ss so ss ss ss sI sI sI sI}", "rule",
-		bp_text_json(r->name, sizeof(r->name)), "filter",
-		bp_text_json(bp_rules_filter(e->rules, r), r->filter_len), "raise", raise, "clear",
-		r->has_clear ? json_string(clear) : json_null(), "repeat",
+	return json_pack("{so so so so ss ss ss sI sI sI sI}", "rule",
+		bp_text_json(r->name, sizeof(r->name)), "filter", bp_text_rule_topics(e->rules, r),
+		"raise", bp_text_rule_raise(e->rules, r), "clear",
+		clears ? json_string(clear) : json_null(), "repeat",
 		r->repeat == BP_REPEAT_ON_CHANGE ? "on_change" : "every", "action",
 		r->action == BP_ACTION_MIRROR ? "mirror" : "publish", "destination",
 		destination_of(r), "matched", (json_int_t)s.matched, "value_missing",
@@ -231,7 +242,9 @@ json_t *bp_explain_rule(const struct bp_explain *e, uint32_t rule, const char *t
 		bp_rule_state_find(e->shm->rule_state, e->shm->rule_state_len, r, topic_hash, &v);
 	json_t *checks = json_array(), *row = rule_head(e, r);
 
-	if (!r->absent)
+	if (r->role == BP_RULE_COMBINATION)
+		bp_explain_parts(e, r, topic_hash, checks);
+	else if (!r->absent)
 		check_value(e, r, checks);
 	if (r->absent)
 		bp_explain_absence(e, r, topic_hash, has_state ? &v : NULL, checks);
@@ -268,6 +281,16 @@ static int by_distance(const void *x, const void *y)
 		       : (a->rule > b->rule) - (a->rule < b->rule);
 }
 
+/* Whether the rule, or a part of the combination, has the topic: the rule or part that has it. */
+static const struct bp_rule *match_rule(const struct bp_explain *e, const struct bp_rule *r,
+	const char *topic, struct bp_filter_match *m)
+{
+	if (r->role == BP_RULE_COMBINATION)
+		return bp_explain_part(e, r, topic, m);
+	bp_filter_match(bp_rules_filter(e->rules, r), r->filter_len, topic, strlen(topic), m);
+	return m->matches ? r : NULL;
+}
+
 static json_t *other_rule(const struct bp_explain *e, uint32_t rule, const char *topic,
 	char suggestion[BP_FILTER_SUGGESTION])
 {
@@ -275,7 +298,7 @@ static json_t *other_rule(const struct bp_explain *e, uint32_t rule, const char 
 	struct bp_filter_match m;
 	json_t *row = rule_head(e, r);
 
-	bp_filter_match(bp_rules_filter(e->rules, r), r->filter_len, topic, strlen(topic), &m);
+	(void)match_rule(e, r, topic, &m);
 	if (suggestion[0] == '\0')
 		snprintf(suggestion, BP_FILTER_SUGGESTION, "%s", m.suggestion);
 	json_object_set_new(row, "matches", json_false());
@@ -296,17 +319,22 @@ json_t *bp_explain_rules(const struct bp_explain *e, const char *topic, unsigned
 	*best = BP_EXPLAIN_VERDICT_NO;
 	for (uint32_t i = 0; i < e->rules->n_rules && other != NULL; i++) {
 		const struct bp_rule *r = bp_ruleset_rule(e->rules, i);
+		char key[BP_EXPLAIN_KEY_TOPIC];
 		enum bp_explain_verdict verdict;
 		struct bp_filter_match m;
+		const struct bp_rule *found = match_rule(e, r, topic, &m);
 
-		bp_filter_match(
-			bp_rules_filter(e->rules, r), r->filter_len, topic, strlen(topic), &m);
-		if (!m.matches) {
+		if (found == NULL) {
 			other[n_other++] = (struct found){i, m.distance};
 			continue;
 		}
 		++*n_match;
-		json_array_append_new(rows, bp_explain_rule(e, i, topic, hash, &verdict));
+		if (found == r)
+			json_array_append_new(rows, bp_explain_rule(e, i, topic, hash, &verdict));
+		else
+			json_array_append_new(
+				rows, bp_explain_rule(e, i, key,
+					      bp_explain_key_hash(e, found, topic, key), &verdict));
 		*best = verdict > *best ? verdict : *best;
 	}
 	if (other != NULL)

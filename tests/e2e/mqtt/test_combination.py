@@ -83,3 +83,27 @@ def test_a_reload_keeps_the_values(g, devices, collect):
     g.reload(config(rules=[{"name": "x", "topic": "x", "raise": "> 1"}, RULE]))
     pressure(manometer, "c3", 1)
     assert envelopes(edge, 1)[0][1]["topic"] == "plant/c3/temperature"
+
+
+def explain(g, topic):
+    p = g.command("explain", "topic", topic, "-c", g.identity, "--json")
+    assert p.returncode == 0, p.stderr
+    return next(r for r in json.loads(p.stdout)["rules"] if r["rule"] == "dry")
+
+
+def test_explain_shows_which_part_holds(g, devices):
+    thermometer, manometer = devices
+    temperature(thermometer, "c4", 91)
+    rule = wait_until("the value", lambda: (r := explain(g, "plant/c4/pressure"))["checks"][0]["reason"].count("last value 91") and r)
+    assert rule["matches"] and rule["filter"] == "plant/{cell}/temperature, plant/{cell}/pressure"
+    assert rule["raise"] == "all(plant/{cell}/temperature > 80, not(plant/{cell}/pressure >= 2))"
+    reasons = [c["reason"] for c in rule["checks"] if c["check"] in ("part", "combination")]
+    assert reasons[0].startswith("plant/{cell}/temperature > 80: true, last value 91, ")
+    assert reasons[1] == "plant/{cell}/pressure >= 2: unknown, no value was seen for this key"
+    assert reasons[2].startswith("unknown")
+    pressure(manometer, "c4", 1)
+    wait_until("the alarm", lambda: any(c["reason"].startswith("raised for") for c in explain(g, "plant/c4/temperature")["checks"]))
+    other = explain(g, "plant/c4/pressur")
+    assert not other["matches"] and "'pressur'" in other["reason"]
+    shown = next(r for r in g.show("rules")["rules"] if r["name"] == "dry")
+    assert shown["filter"] == rule["filter"] and shown["raise"] == rule["raise"] and shown["value"] is None

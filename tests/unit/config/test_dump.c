@@ -431,7 +431,8 @@ static void dumps_read_back_the_same(void **state)
 		"        - {topic: \"p/{c}/t\", value: {json: $.a}, condition: {inside: [1, "
 		"2]}, max_age: 3s}\n"
 		"        - any: [{not: {topic: \"p/{c}/x\", condition: \"< 2\", value: {binary: "
-		"{type: int8}}}}, {topic: \"{c}\", condition: {at_most: 1}}]\n"
+		"{type: int8}}}}, {topic: \"{c}\", condition: {at_most: 1}, window: {values: 16, "
+		"function: mean}}]\n"
 		"      publish: {topic: \"a/{c}\"}\n"
 		"    - {name: s, any: [{topic: x, condition: {equals: 0}}], repeat: every, hold: "
 		"3 samples}\n");

@@ -458,7 +458,7 @@ static void rules_must_agree(void **state)
 		"comparison, such as {above: 80} or {inside: [1, 5]}, or its short form in quotes: "
 		">, >=, <, <=, == or != and a number, inside A..B or outside A..B\n"
 		"f.yaml:7:30: unknown setting 'raise' in mqtt.rules[0].any[0]; expected one of: "
-		"topic, value, condition, max_age\n");
+		"topic, value, condition, window, max_age\n");
 	says(EDGE "  rules:\n    - name: r\n      all: [{topic: \"a/{c}\", condition: \"> 1\"}]\n"
 		  "      publish: {topic: \"{c}/{d}\"}\n",
 		"f.yaml:8:29: mqtt.rules[0].publish.topic: '{d}' is not a placeholder; expected a "

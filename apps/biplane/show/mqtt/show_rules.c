@@ -6,6 +6,7 @@
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
+#include "apps/biplane/text_combination.h"
 #include "apps/biplane/text_value.h"
 
 static void add_stats(json_t *row, const struct bp_shm *m, uint32_t slot)
@@ -53,19 +54,22 @@ static json_t *severity(const struct bp_rule *r)
 
 static json_t *rule_row(const struct bp_ruleset *rs, const struct bp_rule *r)
 {
-	char source[BP_TEXT_SOURCE], raise[BP_TEXT_RULE_CONDITION], clear[BP_TEXT_RULE_CONDITION];
+	const bool plain = r->role == BP_RULE_PLAIN;
+	char source[BP_TEXT_SOURCE], clear[BP_TEXT_RULE_CONDITION];
 
 	bp_text_source(bp_ruleset_source(rs, r->source), source);
-	bp_text_rule_condition(rs, r, &r->raise, raise);
 	bp_text_rule_condition(rs, r, &r->clear, clear);
-	return json_pack("{so so so ss so so ss so ss so ss}", "name",
-		bp_text_json(r->name, sizeof(r->name)), "filter",
-		bp_text_json(bp_rules_filter(rs, r), r->filter_len), "value",
-		r->absent ? json_string("none") : bp_text_json(source, sizeof(source)), "raise",
-		raise, "clear", r->has_clear ? json_string(clear) : json_null(), "hold", hold(r),
-		"repeat", r->repeat == BP_REPEAT_ON_CHANGE ? "on_change" : "every", "severity",
-		severity(r), "action", r->action == BP_ACTION_MIRROR ? "mirror" : "publish",
-		"publish_topic", bp_text_json(r->to, sizeof(r->to)), "payload",
+	return json_pack("{so so so so so so ss so ss so ss}", "name",
+		bp_text_json(r->name, sizeof(r->name)), "filter", bp_text_rule_topics(rs, r),
+		"value",
+		!plain      ? json_null()
+		: r->absent ? json_string("none")
+			    : bp_text_json(source, sizeof(source)),
+		"raise", bp_text_rule_raise(rs, r), "clear",
+		r->has_clear && plain ? json_string(clear) : json_null(), "hold", hold(r), "repeat",
+		r->repeat == BP_REPEAT_ON_CHANGE ? "on_change" : "every", "severity", severity(r),
+		"action", r->action == BP_ACTION_MIRROR ? "mirror" : "publish", "publish_topic",
+		bp_text_json(r->to, sizeof(r->to)), "payload",
 		r->payload == BP_PAYLOAD_ENVELOPE ? "envelope" : "original");
 }
 
