@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proto/net/frame.h"
+#include "websocket_peer.h"
 
 static void must(bool ok, const char *what, const char *detail)
 {
@@ -28,6 +29,11 @@ static void *grown(void *p, size_t n, size_t size)
 	p = realloc(p, n * size);
 	must(p != NULL, "no memory", "");
 	return p;
+}
+
+static bool is_broker_port(uint16_t port)
+{
+	return port == 1883 || port == WS_PORT;
 }
 
 static struct talk *talk_of(struct fixture *f, const struct bp_frame *frame, bool may_add)
@@ -53,7 +59,7 @@ static struct talk *talk_of(struct fixture *f, const struct bp_frame *frame, boo
 	memcpy(t->peer.client_ip, client, width);
 	memcpy(t->peer.broker_ip, broker, width);
 	t->peer.client_port = port;
-	t->peer.broker_port = 1883;
+	t->peer.broker_port = from == CLIENT ? frame->dport : frame->sport;
 	if (frame->vlan_outer != 0)
 		t->peer.vlan[t->peer.n_vlan++] = frame->vlan_outer;
 	if (frame->vlan_inner != 0)
@@ -80,8 +86,8 @@ static void read_frame(struct fixture *f, const uint8_t *p, size_t len)
 
 	if (bp_frame_parse(p, (uint32_t)len, (uint32_t)len, &frame) != BP_FRAME_TCP)
 		return;
-	frame.to_broker = frame.dport == 1883;
-	if (!frame.to_broker && frame.sport != 1883)
+	frame.to_broker = is_broker_port(frame.dport);
+	if (!frame.to_broker && !is_broker_port(frame.sport))
 		return;
 	from = frame.to_broker ? CLIENT : BROKER;
 	t = talk_of(f, &frame, (frame.tcp_flags & (TH_SYN | TH_ACK)) == TH_SYN);

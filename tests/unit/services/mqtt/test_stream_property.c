@@ -15,9 +15,10 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "websocket_peer.h"
 
 static const char *const captures[] = {"v311_qos012", "v31", "v5_alias", "ipv6", "vlan", "session",
-	"split_mtu128", "subscribe", "large_mss536"};
+	"split_mtu128", "subscribe", "large_mss536", "websocket_mqttjs"};
 #define N_CAPTURES (sizeof(captures) / sizeof(captures[0]))
 
 static void open_rig(struct rig *r, uint8_t evaluate)
@@ -26,6 +27,8 @@ static void open_rig(struct rig *r, uint8_t evaluate)
 
 	rig_defaults(r);
 	r->mqtt.directions = evaluate;
+	r->mqtt.n_websocket_ports = 1;
+	r->mqtt.websocket_ports[0] = WS_PORT;
 	/* the random windows are 48 KiB; in small pieces they take many times that */
 	r->mqtt.reorder_buffer = 2 * 1024 * 1024;
 	r->mqtt.reassembly_per_connection = 4 * 1024 * 1024;
