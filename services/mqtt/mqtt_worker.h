@@ -733,8 +733,10 @@ void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum b
 
 struct bp_sparkplug_message {
 	struct bp_sparkplug_topic topic;
-	bool tracked;   /* the session of the node is known */
-	uint16_t birth; /* number of the node's last birth */
+	bool tracked;     /* the session of the node is known */
+	uint16_t birth;   /* number of the node's last birth */
+	uint16_t devices; /* that are listed; their deaths follow that of the node */
+	uint64_t node_key;
 };
 /*
  * Whether the publication is a message of a node or device whose metrics may be evaluated; the
@@ -754,6 +756,16 @@ enum bp_sparkplug_result {
 enum bp_sparkplug_result bp_sparkplug_value(struct bp_mqtt_worker *in,
 	const struct bp_sparkplug_message *m, const struct bp_value_source *source,
 	const struct bp_evaluated *j, uint64_t data_hash, double *value);
+/* sparkplug_devices.c: stores what another file of Sparkplug B reads; counted if it cannot. */
+void bp_sparkplug_store(struct bp_mqtt_worker *in, const struct bp_evaluated *j, uint64_t key,
+	uint64_t value, uint32_t data);
+/* Lists the device of a DBIRTH for the death of its node. */
+void bp_sparkplug_list_device(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
+	const struct bp_sparkplug_message *m, uint64_t data_hash);
+/* The i-th of the listed devices, as the topic of its death in `out`; the name is copied. False: it
+ * is no longer there. */
+bool bp_sparkplug_listed_device(struct bp_mqtt_worker *in, const struct bp_sparkplug_message *m,
+	uint32_t i, struct bp_sparkplug_device *name, struct bp_sparkplug_message *out);
 /* The keys of what births said, for readers of the segment. */
 uint64_t bp_sparkplug_node_key(const uint64_t key[2], const struct bp_sparkplug_topic *t);
 uint64_t bp_sparkplug_metric_key(uint64_t data_hash, const struct bp_value_source *source);

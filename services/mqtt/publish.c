@@ -274,6 +274,22 @@ static void evaluate_as_data(struct evaluation *j)
 	evaluate_rules(j);
 }
 
+/* The death of a node is that of its devices. */
+static void evaluate_devices(struct evaluation *j, const struct bp_sparkplug_message *node)
+{
+	const struct bp_mqtt_publish *p = j->of.publish;
+	struct bp_sparkplug_message device;
+	struct bp_sparkplug_device name;
+
+	for (uint32_t i = 0; i < node->devices && !j->cut; i++) {
+		if (!bp_sparkplug_listed_device(j->in, node, i, &name, &device))
+			continue;
+		j->sparkplug = &device;
+		j->of.publish = p;
+		evaluate_as_data(j);
+	}
+}
+
 static void evaluate_matching(struct evaluation *j)
 {
 	const struct bp_mqtt_publish *p = j->of.publish;
@@ -290,6 +306,9 @@ static void evaluate_matching(struct evaluation *j)
 		j->only = OTHER_RULES;
 		evaluate_rules(j);
 		evaluate_as_data(j);
+		j->of.publish = p;
+		if (m.topic.type == BP_SPARKPLUG_NDEATH)
+			evaluate_devices(j, &m);
 		j->of.publish = p;
 		j->topic_hash = hash;
 	} else {

@@ -35,20 +35,6 @@ uint64_t bp_sparkplug_metric_key(uint64_t data_hash, const struct bp_value_sourc
 	return bp_mix64(data_hash + bp_mix64(source->sparkplug.key));
 }
 
-static void store(struct bp_mqtt_worker *in, const struct bp_evaluated *j, uint64_t key,
-	uint64_t value, uint32_t data)
-{
-	const uint32_t client = (uint32_t)bp_flow_client_hash(&in->table, j->flow) | 1;
-	const enum bp_state_loss loss = bp_sparkplug_state_store(
-		in->sparkplug, in->sparkplug_len, key, client, value, data, in->mono_ns);
-
-	bp_work_add(&in->work, BP_WORK_STATE);
-	if (loss == BP_STATE_NOT_KEPT)
-		bp_tally(in, BP_C_SPARKPLUG_NOT_STORED);
-	else if (loss != BP_STATE_NO_LOSS)
-		bp_tally(in, BP_C_SPARKPLUG_EVICTED);
-}
-
 /* The metric bdSeq as in the session of a node: 0 if the payload has none. */
 static uint64_t bdseq_of(const struct bp_evaluated *j)
 {
@@ -66,6 +52,23 @@ static uint64_t bdseq_of(const struct bp_evaluated *j)
 
 #define BDSEQ_BITS (BP_SPARKPLUG_BDSEQ_KNOWN | (uint64_t)0xff << BP_SPARKPLUG_BDSEQ_SHIFT)
 
+/* A number for a node that is not known, most likely not that of entries from before. */
+static uint16_t new_number(const struct bp_mqtt_worker *in)
+{
+	return (uint16_t)(in->mono_ns >> 20) | 1;
+}
+
+/* The birth of a device whose node was born before the gateway read its messages. */
+static void node_met(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
+	const struct bp_sparkplug_head *head, struct bp_sparkplug_message *m)
+{
+	m->birth = new_number(in);
+	m->tracked = true;
+	bp_sparkplug_store(in, j, m->node_key,
+		(head->has_seq ? BP_SPARKPLUG_SEQ_KNOWN : 0) | (head->seq & BP_SPARKPLUG_SEQ),
+		(uint32_t)m->birth << BP_SPARKPLUG_BIRTH_SHIFT);
+}
+
 /* A birth of the node. One with the timestamp of the last is the same: it was seen before. */
 static void node_born(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
 	const struct bp_sparkplug_head *head, uint64_t key, const struct bp_sparkplug_view *v,
@@ -80,11 +83,14 @@ static void node_born(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
 			  ((v->value ^ session) & BDSEQ_BITS) == 0;
 
 	if (!m->tracked)
-		m->birth = (uint16_t)(in->mono_ns >> 20); /* no number of entries from before */
-	if (!seen)
+		m->birth = new_number(in);
+	else if (!seen)
 		m->birth = m->birth == BIRTH_MASK ? 1 : (uint16_t)(m->birth + 1);
 	m->tracked = true;
-	store(in, j, key, session, (uint32_t)m->birth << BP_SPARKPLUG_BIRTH_SHIFT);
+	if (!seen)
+		m->devices = 0; /* those that live have births of their own */
+	bp_sparkplug_store(
+		in, j, key, session, (uint32_t)m->birth << BP_SPARKPLUG_BIRTH_SHIFT | m->devices);
 }
 
 /* False: the death is of an earlier session. */
@@ -141,9 +147,13 @@ bool bp_sparkplug_begin(
 		bp_tally(in, BP_C_SPARKPLUG_DEATH);
 	key = bp_sparkplug_node_key(in->topic_key, &m->topic);
 	m->tracked = bp_sparkplug_state_find(in->sparkplug, in->sparkplug_len, key, &v);
+	m->node_key = key;
 	m->birth = m->tracked ? (uint16_t)(v.data >> BP_SPARKPLUG_BIRTH_SHIFT) : 0;
+	m->devices = m->tracked ? (uint16_t)(v.data & BP_SPARKPLUG_DEVICES) : 0;
 	if (m->topic.type == BP_SPARKPLUG_NBIRTH)
 		node_born(in, j, &head, key, &v, m);
+	else if (!m->tracked && m->topic.type == BP_SPARKPLUG_DBIRTH)
+		node_met(in, j, &head, m);
 	else if (!m->tracked)
 		return true;
 	else if (m->topic.type == BP_SPARKPLUG_NDEATH)
@@ -204,14 +214,15 @@ static enum bp_sparkplug_result birth_value(struct bp_mqtt_worker *in,
 	wanted_of(source, j, &wanted);
 	wanted.historical = true; /* its alias is valid all the same */
 	found = bp_sparkplug_find(j->publish->payload, j->publish->payload_len, &wanted, &metric);
+	if (found == BP_SPARKPLUG_MALFORMED)
+		return not_found(in, j, found);
 	if (found != BP_SPARKPLUG_FOUND) {
-		bp_sparkplug_state_remove(in->sparkplug, in->sparkplug_len, key);
-		/* metrics of a birth have names */
-		return not_found(
-			in, j, found == BP_SPARKPLUG_ABSENT_UNNAMED ? BP_SPARKPLUG_ABSENT : found);
+		/* metrics that have only an alias are others */
+		bp_sparkplug_store(in, j, key, 0, (uint32_t)m->birth << BP_SPARKPLUG_BIRTH_SHIFT);
+		return BP_SPARKPLUG_UNCHANGED;
 	}
 	datatype = metric.datatype <= BP_SPARKPLUG_DATATYPE ? metric.datatype : 0;
-	store(in, j, key, metric.has_alias ? metric.alias : 0,
+	bp_sparkplug_store(in, j, key, metric.has_alias ? metric.alias : 0,
 		(uint32_t)m->birth << BP_SPARKPLUG_BIRTH_SHIFT |
 			(metric.has_alias ? BP_SPARKPLUG_HAS_ALIAS : 0) | datatype);
 	if (metric.is_historical && !source->sparkplug.historical)
@@ -228,10 +239,12 @@ static enum bp_sparkplug_result data_value(struct bp_mqtt_worker *in,
 	enum bp_sparkplug_found found;
 	struct bp_sparkplug_view v;
 	uint32_t datatype = 0;
+	bool born = false; /* the birth of the device is known */
 
 	wanted_of(source, j, &wanted);
 	if (bp_sparkplug_state_find(in->sparkplug, in->sparkplug_len, key, &v) &&
 		(!m->tracked || v.data >> BP_SPARKPLUG_BIRTH_SHIFT == m->birth)) {
+		born = true;
 		wanted.has_alias = v.data & BP_SPARKPLUG_HAS_ALIAS;
 		wanted.alias = v.value;
 		datatype = v.data & BP_SPARKPLUG_DATATYPE;
@@ -240,9 +253,8 @@ static enum bp_sparkplug_result data_value(struct bp_mqtt_worker *in,
 	found = bp_sparkplug_find(j->publish->payload, j->publish->payload_len, &wanted, &metric);
 	if (found == BP_SPARKPLUG_FOUND)
 		return number(in, &metric, datatype, value);
-	/* the birth was seen, and it gave this metric no alias */
-	if (found == BP_SPARKPLUG_ABSENT_UNNAMED && datatype != 0)
-		found = BP_SPARKPLUG_ABSENT;
+	if (found == BP_SPARKPLUG_ABSENT_UNNAMED && born)
+		found = BP_SPARKPLUG_ABSENT; /* the birth gave this metric no alias */
 	return not_found(in, j, found);
 }
 
@@ -253,6 +265,9 @@ enum bp_sparkplug_result bp_sparkplug_value(struct bp_mqtt_worker *in,
 	const bool dead = bp_sparkplug_is_death(m->topic.type);
 	const uint64_t key = bp_sparkplug_metric_key(data_hash, source);
 
+	if (m->topic.type == BP_SPARKPLUG_DBIRTH &&
+		(source->sparkplug.what == BP_SPARKPLUG_ONLINE || source->sparkplug.has_death))
+		bp_sparkplug_list_device(in, j, m, data_hash);
 	if (source->sparkplug.what == BP_SPARKPLUG_ONLINE) {
 		*value = dead ? 0 : 1;
 		return BP_SPARKPLUG_VALUE;

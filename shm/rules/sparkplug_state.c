@@ -131,13 +131,3 @@ enum bp_state_loss bp_sparkplug_state_store(struct bp_sparkplug_state *table, ui
 	}
 	return BP_STATE_NOT_KEPT;
 }
-
-void bp_sparkplug_state_remove(struct bp_sparkplug_state *table, uint64_t len, uint64_t key)
-{
-	struct bp_sparkplug_view v;
-
-	for (unsigned n = 0; n < ATTEMPTS && bp_sparkplug_state_find(table, len, key, &v); n++) {
-		if (bp_cas128(&v.entry->value, v.value, v.word, 0, 0))
-			return;
-	}
-}

@@ -9,6 +9,16 @@
 #include "shm/rules/rule_state.h"
 
 /*
+ * The name of a device, for the death of its node: of an entry whose value is the hash of the
+ * device's topic. A reader compares it with the hash of the topic that the name makes.
+ */
+#define BP_SPARKPLUG_DEVICE_MAX 63
+struct bp_sparkplug_device {
+	uint8_t len;
+	char name[BP_SPARKPLUG_DEVICE_MAX];
+};
+
+/*
  * What the births of Sparkplug B nodes and devices said: for each node its session, and for each
  * metric of a rule its alias and datatype. In the segment, so that it survives a restart of the
  * data plane, and shared by the workers.
@@ -24,13 +34,15 @@ struct bp_sparkplug_state {
 	_Atomic uint64_t key;
 	_Atomic uint32_t client; /* that stored it last */
 	_Atomic uint32_t used_s; /* monotonic time of the last use */
+	struct bp_sparkplug_device device;
 } __attribute__((aligned(16)));
 
-/* The data of a metric: number of the birth << 16 | has an alias << 8 | datatype. Of a node: the
- * number of its last birth << 16. */
+/* The data of a metric: number of the birth << 16 | has an alias << 8 | datatype. Of a node: number
+ * of its last birth << 16 | number of its listed devices. */
 #define BP_SPARKPLUG_BIRTH_SHIFT 16
 #define BP_SPARKPLUG_HAS_ALIAS (1u << 8)
 #define BP_SPARKPLUG_DATATYPE 0xffu
+#define BP_SPARKPLUG_DEVICES 0xffffu
 
 /* The session of a node, in `value`. */
 #define BP_SPARKPLUG_SEQ 0xffu
@@ -69,7 +81,5 @@ bool bp_sparkplug_state_change(const struct bp_sparkplug_view *v, uint64_t value
  */
 enum bp_state_loss bp_sparkplug_state_store(struct bp_sparkplug_state *table, uint64_t len,
 	uint64_t key, uint32_t client, uint64_t value, uint32_t data, uint64_t now_ns);
-
-void bp_sparkplug_state_remove(struct bp_sparkplug_state *table, uint64_t len, uint64_t key);
 
 #endif

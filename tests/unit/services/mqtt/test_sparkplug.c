@@ -27,6 +27,16 @@ static struct bp_rule_spec metric_rule(const char *filter, const char *metric)
 	return r;
 }
 
+static struct bp_rule_spec online_rule(const char *filter)
+{
+	struct bp_rule_spec r = rig_rule("offline", filter, BP_COND_EQ, 0);
+
+	r.value.kind = BP_VALUE_SPARKPLUG;
+	r.value.sparkplug.what = BP_SPARKPLUG_ONLINE;
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	return r;
+}
+
 static void open_rig_with(const struct bp_rule_spec *rules, uint32_t n)
 {
 	rig_defaults(&rig);
@@ -149,7 +159,7 @@ static void a_birth_replaces_aliases(void **state)
 	birth("spBv1.0/g/NBIRTH/n", 3, 0, 7, NULL, 0, 0); /* the metric is gone */
 	data("spBv1.0/g/NDATA/n", 1, NULL, 2, 70);
 	assert_string_equal(told(), "");
-	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_ALIAS_UNKNOWN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_ALIAS_UNKNOWN), 0);
 	rig_close(&rig);
 }
 
@@ -234,14 +244,11 @@ static void null_and_historical_values_are_not_evaluated(void **state)
 
 static void a_death_has_the_value_of_the_configuration(void **state)
 {
-	struct bp_rule_spec r[2] = {metric_rule("spBv1.0/g/+/n/#", "t"),
-		rig_rule("offline", "spBv1.0/g/+/n/#", BP_COND_EQ, 0)};
+	struct bp_rule_spec r[2] = {
+		metric_rule("spBv1.0/g/+/n/#", "t"), online_rule("spBv1.0/g/+/n/#")};
 
 	(void)state;
 	r[0].value.sparkplug.has_death = true;
-	r[1].value.kind = BP_VALUE_SPARKPLUG;
-	r[1].value.sparkplug.what = BP_SPARKPLUG_ONLINE;
-	r[1].repeat = BP_REPEAT_ON_CHANGE;
 	open_rig_with(r, 2);
 	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, "t", 1, 90);
 	assert_string_equal(told(), "+90 g/NDATA/n");
@@ -256,6 +263,95 @@ static void a_death_has_the_value_of_the_configuration(void **state)
 	birth("spBv1.0/g/NBIRTH/n", 2, 0, 8, "t", 1, 20);
 	data("spBv1.0/g/NDATA/n", 1, NULL, 2, 20);
 	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_AFTER_DEATH), 1);
+	rig_close(&rig);
+}
+
+static void the_death_of_a_node_is_that_of_its_devices(void **state)
+{
+	const struct bp_rule_spec r = online_rule("spBv1.0/g/DDATA/#");
+	char topic[128];
+
+	(void)state;
+	open_rig_with(&r, 1);
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, NULL, 0, 0);
+	birth("spBv1.0/g/DBIRTH/n/d1", 1, 1, 7, NULL, 0, 0);
+	birth("spBv1.0/g/DBIRTH/n/d2", 1, 2, 7, NULL, 0, 0);
+	birth("spBv1.0/g/DBIRTH/n/d1", 2, 3, 7, NULL, 0, 0); /* again: it is listed once */
+	birth("spBv1.0/g/DBIRTH/m/d3", 1, 3, 7, NULL, 0, 0); /* of another node */
+	rig_restart(&rig);
+	death("spBv1.0/g/NDEATH/n", 7);
+	assert_string_equal(told(), "+0 g/DDATA/n/d1, +0 g/DDATA/n/d2");
+	birth("spBv1.0/g/NBIRTH/n", 2, 0, 8, NULL, 0, 0);
+	assert_string_equal(told(), "");
+	birth("spBv1.0/g/DBIRTH/n/d2", 3, 1, 7, NULL, 0, 0);
+	assert_string_equal(told(), "-1 g/DDATA/n/d2");
+	death("spBv1.0/g/NDEATH/n", 8); /* d1 is raised and was not born */
+	assert_string_equal(told(), "+0 g/DDATA/n/d2");
+	death("spBv1.0/g/NDEATH/m", 1); /* met by the birth of its device, with any bdSeq */
+	assert_string_equal(told(), "+0 g/DDATA/m/d3");
+	/* a name that has no place is counted */
+	snprintf(topic, sizeof(topic), "spBv1.0/g/DBIRTH/n/%064d", 1);
+	birth(topic, 4, 2, 8, NULL, 0, 0);
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_NOT_STORED), 1);
+	rig_close(&rig);
+}
+
+/* The broker publishes the NDEATH of a client that ends without DISCONNECT. */
+static void the_will_is_the_death(void **state)
+{
+	const struct bp_rule_spec r = online_rule("spBv1.0/g/+/n/#");
+	struct spb b = {.n = 0};
+	struct bytes packet = {.n = 0}, connect = {.n = 0};
+	static const char topic[] = "spBv1.0/g/NDEATH/n";
+
+	(void)state;
+	rig_defaults(&rig);
+	rig_open(&rig);
+	rig_rules(&rig, &r, 1);
+	spb_bdseq(&b, 7);
+	bytes_add(&packet, "\0\4MQTT\4\6\0\x3c\0\6node-1\0", 19);
+	bytes_u8(&packet, sizeof(topic) - 1);
+	bytes_add(&packet, topic, sizeof(topic) - 1);
+	bytes_be16(&packet, (uint16_t)b.n);
+	bytes_add(&packet, b.p, b.n);
+	mq_raw(&connect, 0x10, packet.p, packet.n);
+	peer_init(&node, false, 1, 1, 2);
+	rig_handshake(&rig, &node);
+	rig_send_bytes(&rig, &node, CLIENT, &connect);
+	rig_accept(&rig, &node, 4);
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, NULL, 0, 0);
+	birth("spBv1.0/g/DBIRTH/n/d", 1, 1, 7, NULL, 0, 0);
+	rig_fin_both(&rig, &node);
+	assert_string_equal(told(), "+0 g/NDATA/n, +0 g/DDATA/n/d");
+	bytes_free(&packet);
+	rig_close(&rig);
+}
+
+/* A client that invents devices and nodes loses only its own. */
+static void a_full_table_evicts_only_the_client_that_fills_it(void **state)
+{
+	const struct bp_rule_spec r = metric_rule("spBv1.0/g/+/#", "t");
+	struct peer forger, first;
+	char topic[64];
+
+	(void)state;
+	open_rig_with(&r, 1);
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, "t", 3, 20);
+	first = node;
+	peer_init(&forger, false, 70000, 1, 2); /* of another address */
+	rig_connect(&rig, &forger, 4, "forger");
+	node = forger;
+	for (unsigned i = 0; i < 6000; i++) {
+		snprintf(topic, sizeof(topic), "spBv1.0/g/NBIRTH/x%u", i);
+		birth(topic, 1, 0, 7, "t", i + 1, 20);
+	}
+	assert_true(rig_count(&rig, BP_C_SPARKPLUG_EVICTED) > 1000);
+	/* ... and its latest devices have their aliases */
+	data("spBv1.0/g/NDATA/x5999", 1, NULL, 6000, 81);
+	assert_string_equal(told(), "+81 g/NDATA/x5999");
+	node = first;
+	data("spBv1.0/g/NDATA/n", 1, NULL, 3, 81);
+	assert_string_equal(told(), "+81 g/NDATA/n");
 	rig_close(&rig);
 }
 
@@ -288,6 +384,9 @@ int main(void)
 		cmocka_unit_test(sequence_numbers_count_over_all_messages_of_a_node),
 		cmocka_unit_test(null_and_historical_values_are_not_evaluated),
 		cmocka_unit_test(a_death_has_the_value_of_the_configuration),
+		cmocka_unit_test(the_death_of_a_node_is_that_of_its_devices),
+		cmocka_unit_test(the_will_is_the_death),
+		cmocka_unit_test(a_full_table_evicts_only_the_client_that_fills_it),
 		cmocka_unit_test(other_messages_and_payloads_have_no_value),
 	};
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "biplane/counters/mqtt.h"
+#include "services/mqtt/mqtt_worker.h"
+#include "shm/hash.h"
+#include "shm/rules/sparkplug_state.h"
+
+/*
+ * The devices of a node that a rule observes. An NDEATH does not name them, but it is the death of
+ * all of them. A device has two entries in the table of aliases: by its number in the node, with
+ * the hash of its topic, and by that hash, with its number. Its name is in the table of names, at
+ * the index of the former.
+ */
+
+void bp_sparkplug_store(struct bp_mqtt_worker *in, const struct bp_evaluated *j, uint64_t key,
+	uint64_t value, uint32_t data)
+{
+	const uint32_t client = (uint32_t)bp_flow_client_hash(&in->table, j->flow) | 1;
+	const enum bp_state_loss loss = bp_sparkplug_state_store(
+		in->sparkplug, in->sparkplug_len, key, client, value, data, in->mono_ns);
+
+	bp_work_add(&in->work, BP_WORK_STATE);
+	if (loss == BP_STATE_NOT_KEPT)
+		bp_tally(in, BP_C_SPARKPLUG_NOT_STORED);
+	else if (loss != BP_STATE_NO_LOSS)
+		bp_tally(in, BP_C_SPARKPLUG_EVICTED);
+}
+
+static uint64_t number_key(uint64_t node_key, uint32_t i)
+{
+	return bp_mix64(node_key + bp_mix64(i + 1));
+}
+
+static uint64_t device_key(uint64_t data_hash)
+{
+	return bp_mix64(data_hash ^ 0x9e3779b97f4a7c15ull);
+}
+
+static bool find(struct bp_mqtt_worker *in, uint64_t key, struct bp_sparkplug_view *v)
+{
+	return bp_sparkplug_state_find(in->sparkplug, in->sparkplug_len, key, v);
+}
+
+/* Whether the device has a number of its node. */
+static bool is_listed(struct bp_mqtt_worker *in, const struct bp_sparkplug_message *m,
+	uint32_t devices, uint64_t data_hash)
+{
+	struct bp_sparkplug_view by_hash, by_number;
+
+	return find(in, device_key(data_hash), &by_hash) && by_hash.value < devices &&
+	       find(in, number_key(m->node_key, (uint32_t)by_hash.value), &by_number) &&
+	       by_number.value == data_hash;
+}
+
+void bp_sparkplug_list_device(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
+	const struct bp_sparkplug_message *m, uint64_t data_hash)
+{
+	struct bp_sparkplug_view node, v;
+	struct bp_sparkplug_device *name;
+	uint32_t n;
+
+	if (!find(in, m->node_key, &node))
+		return;
+	n = node.data & BP_SPARKPLUG_DEVICES;
+	if (is_listed(in, m, n, data_hash))
+		return;
+	if (n == BP_SPARKPLUG_DEVICES || m->topic.device_len > BP_SPARKPLUG_DEVICE_MAX) {
+		bp_tally(in, BP_C_SPARKPLUG_NOT_STORED);
+		return;
+	}
+	/* the name first, and the number of devices last: a killed worker leaves no device without
+	 * its name */
+	bp_sparkplug_store(in, j, number_key(m->node_key, n), data_hash, 0);
+	bp_sparkplug_store(in, j, device_key(data_hash), n, 0);
+	if (!find(in, number_key(m->node_key, n), &v))
+		return;
+	name = &v.entry->device;
+	memcpy(name->name, m->topic.device, m->topic.device_len);
+	__atomic_store_n(&name->len, (uint8_t)m->topic.device_len, __ATOMIC_RELEASE);
+	(void)bp_sparkplug_state_change(&node, node.value, node.data + 1);
+}
+
+bool bp_sparkplug_listed_device(struct bp_mqtt_worker *in, const struct bp_sparkplug_message *m,
+	uint32_t i, struct bp_sparkplug_device *name, struct bp_sparkplug_message *out)
+{
+	struct bp_sparkplug_view v;
+	uint32_t len;
+
+	bp_work_add(&in->work, BP_WORK_STATE);
+	if (!find(in, number_key(m->node_key, i), &v))
+		return false;
+	/* a copy: another worker may give the entry to another device */
+	memcpy(name, &v.entry->device, sizeof(*name));
+	if (name->len == 0 || name->len > BP_SPARKPLUG_DEVICE_MAX)
+		return false;
+	*out = *m;
+	out->topic.type = BP_SPARKPLUG_DDEATH;
+	out->topic.device = (const uint8_t *)name->name;
+	out->topic.device_len = name->len;
+	len = bp_sparkplug_data_topic(&out->topic, in->data_topic);
+	return bp_topic_hash(in, (const uint8_t *)in->data_topic, len) == v.value &&
+	       is_listed(in, m, m->devices, v.value);
+}
