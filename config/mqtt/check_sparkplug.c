@@ -3,6 +3,7 @@
 
 #include "config/check_place.h"
 #include "config/mqtt/schema.h"
+#include "proto/sparkplug/sparkplug.h"
 
 /* Whether one of the words is the level. */
 static bool is_one_of(const char *level, size_t len, const char *const *words)
@@ -39,7 +40,16 @@ void bp_check_sparkplug(
 	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule)
 {
 	const struct bp_yaml *topic = bp_good(n, "topic");
+	const struct bp_yaml *value = bp_yaml_find(n, "value");
+	const struct bp_yaml *at = value ? bp_good(value, "member") : NULL;
+	struct bp_sparkplug_member member;
 
+	if (at != NULL && rule->value.kind == BP_VALUE_SPARKPLUG &&
+		!bp_sparkplug_member_parse(rule->value.names.member, &member))
+		bp_error(r->messages, at->line, at->column,
+			"%s.value.member: the index is not a number; expected COLUMN[ROW], METRIC "
+			"or [INDEX], such as temperature[0]",
+			r->path);
 	if (rule->value.kind != BP_VALUE_SPARKPLUG || topic == NULL || matches_data(rule->filter))
 		return;
 	bp_error(r->messages, topic->line, topic->column,

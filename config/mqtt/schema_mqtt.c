@@ -164,6 +164,12 @@ static bool has_percentile(const void *base)
 	return ((const struct bp_rule_spec *)base)->window.function == BP_WINDOW_PERCENTILE;
 }
 
+static bool has_member(const void *base)
+{
+	return is_sparkplug(base) &&
+	       ((const struct bp_rule_spec *)base)->value.names.member[0] != '\0';
+}
+
 /* clang-format off */
 #define COMPARISON(of_, key_, op_, type_, member_, help_) \
 	{.path = "mqtt.rules[]." of_ "." key_, .type = &type_, IN(bp_condition_map, bounds member_), .flags = BP_RELOAD, GIVEN(bp_condition_map, has[op_]), .preset_text = "none", \
@@ -347,6 +353,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Byte order of the number."},
 	{.path = "mqtt.rules[].value.sparkplug", .type = &bp_type_string, IN(bp_rule_spec, value.names.metric), .flags = BP_RELOAD, .min = 1, .present = is_sparkplug, .preset_text = "none",
 	 .help = "Name of a metric of Sparkplug B. The topic filter matches the topics of the device's data messages, such as spBv1.0/plant/+/node-1/#; births and deaths of the same device are read, too. A message without the metric leaves its value unchanged."},
+	{.path = "mqtt.rules[].value.member", .type = &bp_type_string, IN(bp_rule_spec, value.names.member), .flags = BP_RELOAD, .min = 1, .present = has_member, .preset_text = "none",
+	 .help = "Member of a metric that has several values: COLUMN[ROW] of a DataSet, with rows from 0 (COLUMN: the last row); METRIC of a Template, and METRIC/METRIC of a Template in it; [INDEX] of an array."},
 	{.path = "mqtt.rules[].value.historical", .type = &bp_type_enum, IN(bp_rule_spec, value.sparkplug.historical), .flags = BP_RELOAD, .enum_names = historical_names, .present = is_sparkplug, .preset = "ignore",
 	 .help = "Values of the metric that are marked as historical: not evaluated (ignore), or evaluated as others (evaluate)."},
 	{.path = "mqtt.rules[].value.death", .type = &bp_type_bound, IN(bp_rule_spec, value.sparkplug.death), .flags = BP_RELOAD, GIVEN(bp_rule_spec, value.sparkplug.has_death), .present = is_sparkplug, .preset_text = "none: a death is not evaluated",

@@ -86,7 +86,7 @@ static const struct {
 static void check_options(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n,
 	const struct bp_rule_spec *rule)
 {
-	static const char *const key[] = {"historical", "death"};
+	static const char *const key[] = {"member", "historical", "death"};
 
 	for (unsigned i = 0; i < sizeof(key) / sizeof(key[0]); i++) {
 		if (bp_yaml_find(n, key[i]) != NULL && rule->value.kind != BP_VALUE_SPARKPLUG)

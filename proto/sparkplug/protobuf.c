@@ -24,18 +24,18 @@ bool bp_pb_skip_group(const uint8_t **at, const uint8_t *end, uint32_t number)
 	unsigned depth = 1;
 
 	while (depth != 0) {
-		uint64_t tag;
+		uint32_t tag;
 		struct bp_pb_field f;
 		const uint8_t *begin = *at;
 
-		if (!bp_pb_varint(at, end, &tag) || tag > UINT32_MAX || tag < 8)
+		if (!bp_pb_size(at, end, &tag) || tag < 8)
 			return false;
 		if ((tag & 7) == BP_PB_GROUP) {
 			if (depth == BP_PB_GROUPS_MAX)
 				return false;
-			open[depth++] = (uint32_t)tag >> 3;
+			open[depth++] = tag >> 3;
 		} else if ((tag & 7) == BP_PB_GROUP_END) {
-			if (open[--depth] != (uint32_t)tag >> 3)
+			if (open[--depth] != tag >> 3)
 				return false;
 		} else {
 			*at = begin;

@@ -17,6 +17,7 @@ enum bp_pb_wire {
 };
 
 #define BP_PB_VARINT_MAX 10  /* bytes */
+#define BP_PB_SIZE_MAX 5     /* bytes of a tag or a length */
 #define BP_PB_GROUPS_MAX 100 /* nested groups, as in the reference implementation */
 
 struct bp_pb_field {
@@ -55,14 +56,26 @@ static inline bool bp_pb_fixed(const uint8_t **at, const uint8_t *end, unsigned 
 	return true;
 }
 
+/* A tag or a length. Bits above 32 are lost, as in the reference implementation. */
+static inline bool bp_pb_size(const uint8_t **at, const uint8_t *end, uint32_t *value)
+{
+	const uint8_t *begin = *at;
+	uint64_t v;
+
+	if (!bp_pb_varint(at, end, &v) || *at - begin > BP_PB_SIZE_MAX)
+		return false;
+	*value = (uint32_t)v;
+	return true;
+}
+
 /* Reads the field at *at, which is before `end`. False: it is malformed. */
 static inline bool bp_pb_read(const uint8_t **at, const uint8_t *end, struct bp_pb_field *f)
 {
-	uint64_t tag, len;
+	uint32_t tag, len;
 
-	if (!bp_pb_varint(at, end, &tag) || tag > UINT32_MAX || tag < 8)
+	if (!bp_pb_size(at, end, &tag) || tag < 8)
 		return false;
-	f->number = (uint32_t)tag >> 3;
+	f->number = tag >> 3;
 	f->wire = tag & 7;
 	switch ((enum bp_pb_wire)f->wire) {
 	case BP_PB_VARINT:
@@ -72,10 +85,10 @@ static inline bool bp_pb_read(const uint8_t **at, const uint8_t *end, struct bp_
 	case BP_PB_FIXED32:
 		return bp_pb_fixed(at, end, 4, &f->value);
 	case BP_PB_BYTES:
-		if (!bp_pb_varint(at, end, &len) || len > (uint64_t)(end - *at))
+		if (!bp_pb_size(at, end, &len) || len > (uint64_t)(end - *at))
 			return false;
 		f->data = *at;
-		f->len = (uint32_t)len;
+		f->len = len;
 		*at += len;
 		return true;
 	case BP_PB_GROUP:

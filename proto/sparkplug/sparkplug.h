@@ -89,7 +89,9 @@ enum bp_sparkplug_datatype {
 	BP_SPARKPLUG_PROPERTYSET,
 	BP_SPARKPLUG_PROPERTYSETLIST,
 	BP_SPARKPLUG_INT8_ARRAY,
-	BP_SPARKPLUG_DATETIME_ARRAY = 34,
+	BP_SPARKPLUG_BOOLEAN_ARRAY = 32,
+	BP_SPARKPLUG_STRING_ARRAY,
+	BP_SPARKPLUG_DATETIME_ARRAY,
 };
 
 /* The members of the oneof `value` of a metric, by their field numbers. */
@@ -161,5 +163,21 @@ enum bp_sparkplug_found bp_sparkplug_find(const uint8_t *payload, size_t len,
  */
 bool bp_sparkplug_number(
 	const struct bp_sparkplug_metric *metric, uint32_t datatype, double *value);
+
+/*
+ * A member of a metric: COLUMN[ROW] of a DataSet (without [ROW]: of its last row), METRIC of a
+ * Template (METRIC/METRIC of a Template in it), or [INDEX] of an array.
+ */
+struct bp_sparkplug_member {
+	const uint8_t *name;
+	uint32_t name_len;
+	uint32_t row; /* UINT32_MAX: none is given */
+};
+/* Parses a text, to which *m then points. False: it is none. */
+bool bp_sparkplug_member_parse(const char *text, struct bp_sparkplug_member *m);
+/* The member as a metric, for bp_sparkplug_number(). `datatype`: of the birth, as there. False: the
+ * metric has no such member. */
+bool bp_sparkplug_member_find(const struct bp_sparkplug_metric *metric, uint32_t datatype,
+	const struct bp_sparkplug_member *member, struct bp_sparkplug_metric *out);
 
 #endif

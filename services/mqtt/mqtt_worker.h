@@ -766,9 +766,6 @@ void bp_sparkplug_list_device(struct bp_mqtt_worker *in, const struct bp_evaluat
  * is no longer there. */
 bool bp_sparkplug_listed_device(struct bp_mqtt_worker *in, const struct bp_sparkplug_message *m,
 	uint32_t i, struct bp_sparkplug_device *name, struct bp_sparkplug_message *out);
-/* The keys of what births said, for readers of the segment. */
-uint64_t bp_sparkplug_node_key(const uint64_t key[2], const struct bp_sparkplug_topic *t);
-uint64_t bp_sparkplug_metric_key(uint64_t data_hash, const struct bp_value_source *source);
 /* Counts a lost state. */
 void bp_tally_state_loss(struct bp_mqtt_worker *in, enum bp_state_loss loss);
 

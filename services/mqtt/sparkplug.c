@@ -3,7 +3,7 @@
 
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/mqtt_worker.h"
-#include "shm/hash.h"
+#include "services/mqtt/sparkplug_keys.h"
 #include "shm/rules/sparkplug_state.h"
 
 /*
@@ -22,18 +22,6 @@
 #define BORN_MASK (UINT64_MAX >> BP_SPARKPLUG_BORN_SHIFT)
 
 static const char bdseq_name[] = "bdSeq";
-
-uint64_t bp_sparkplug_node_key(const uint64_t key[2], const struct bp_sparkplug_topic *t)
-{
-	const uint64_t group = bp_topic_hash_by(key, t->group, t->group_len);
-
-	return bp_mix(group ^ key[1], bp_topic_hash_by(key, t->node, t->node_len) ^ key[0]);
-}
-
-uint64_t bp_sparkplug_metric_key(uint64_t data_hash, const struct bp_value_source *source)
-{
-	return bp_mix64(data_hash + bp_mix64(source->sparkplug.key));
-}
 
 /* The metric bdSeq as in the session of a node: 0 if the payload has none. */
 static uint64_t bdseq_of(const struct bp_evaluated *j)
@@ -163,11 +151,24 @@ bool bp_sparkplug_begin(
 	return true;
 }
 
-/* The value of a metric that was found, or why there is none. */
-static enum bp_sparkplug_result number(struct bp_mqtt_worker *in,
+static bool member_number(const struct bp_value_source *source,
 	const struct bp_sparkplug_metric *metric, uint32_t datatype, double *value)
 {
-	if (bp_sparkplug_number(metric, datatype, value))
+	struct bp_sparkplug_member member;
+	struct bp_sparkplug_metric of_member;
+
+	return bp_sparkplug_member_parse(source->names.member, &member) &&
+	       bp_sparkplug_member_find(metric, datatype, &member, &of_member) &&
+	       bp_sparkplug_number(&of_member, BP_SPARKPLUG_UNKNOWN, value);
+}
+
+/* The value of a metric that was found, or why there is none. */
+static enum bp_sparkplug_result number(struct bp_mqtt_worker *in,
+	const struct bp_value_source *source, const struct bp_sparkplug_metric *metric,
+	uint32_t datatype, double *value)
+{
+	if (source->names.member[0] != '\0' ? member_number(source, metric, datatype, value)
+					    : bp_sparkplug_number(metric, datatype, value))
 		return BP_SPARKPLUG_VALUE;
 	bp_tally(in, BP_C_SPARKPLUG_NULL);
 	return BP_SPARKPLUG_NO_VALUE;
@@ -227,7 +228,7 @@ static enum bp_sparkplug_result birth_value(struct bp_mqtt_worker *in,
 			(metric.has_alias ? BP_SPARKPLUG_HAS_ALIAS : 0) | datatype);
 	if (metric.is_historical && !source->sparkplug.historical)
 		return not_found(in, j, BP_SPARKPLUG_HISTORICAL);
-	return number(in, &metric, 0, value);
+	return number(in, source, &metric, 0, value);
 }
 
 static enum bp_sparkplug_result data_value(struct bp_mqtt_worker *in,
@@ -252,7 +253,7 @@ static enum bp_sparkplug_result data_value(struct bp_mqtt_worker *in,
 	}
 	found = bp_sparkplug_find(j->publish->payload, j->publish->payload_len, &wanted, &metric);
 	if (found == BP_SPARKPLUG_FOUND)
-		return number(in, &metric, datatype, value);
+		return number(in, source, &metric, datatype, value);
 	if (found == BP_SPARKPLUG_ABSENT_UNNAMED && born)
 		found = BP_SPARKPLUG_ABSENT; /* the birth gave this metric no alias */
 	return not_found(in, j, found);

@@ -291,7 +291,8 @@
 		"messages of a Sparkplug B node after its NDEATH without a new NBIRTH")            \
 	X(SPARKPLUG_ALIAS_UNKNOWN, RULE, "sparkplug_alias_unknown",                                \
 		"metrics by alias not evaluated: no birth of the device was seen")                 \
-	X(SPARKPLUG_NULL, RULE, "sparkplug_null", "metrics not evaluated: is_null, or no number")  \
+	X(SPARKPLUG_NULL, RULE, "sparkplug_null",                                                  \
+		"metrics not evaluated: is_null, no number, or no such member")                    \
 	X(SPARKPLUG_HISTORICAL, RULE, "sparkplug_historical",                                      \
 		"metrics not evaluated: is_historical")                                            \
 	X(SPARKPLUG_EVICTED, RULE, "sparkplug_evicted",                                            \

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/sparkplug/sparkplug.h"
 #include "rig.h"
 #include "tests/unit/proto/sparkplug/spb_writer.h"
 
@@ -296,6 +297,50 @@ static void the_death_of_a_node_is_that_of_its_devices(void **state)
 	rig_close(&rig);
 }
 
+static void a_death_of_a_device(void **state)
+{
+	const struct bp_rule_spec r = online_rule("spBv1.0/g/DDATA/#");
+
+	(void)state;
+	open_rig_with(&r, 1);
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, NULL, 0, 0);
+	birth("spBv1.0/g/DBIRTH/n/d1", 1, 1, 7, NULL, 0, 0);
+	birth("spBv1.0/g/DBIRTH/n/d2", 1, 2, 7, NULL, 0, 0);
+	data("spBv1.0/g/DDEATH/n/d2", 3, NULL, 1, 0);
+	assert_string_equal(told(), "+0 g/DDATA/n/d2");
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_SEQ_GAP), 0);
+	birth("spBv1.0/g/DBIRTH/n/d2", 2, 4, 7, NULL, 0, 0);
+	assert_string_equal(told(), "-1 g/DDATA/n/d2");
+	rig_close(&rig);
+}
+
+static void members_and_changed_births_after_a_reload(void **state)
+{
+	struct bp_rule_spec r = metric_rule("spBv1.0/g/+/n/#", "t");
+	struct spb b = {.n = 0}, m = {.n = 0}, array = {.n = 2, .p = {90, 10}};
+
+	(void)state;
+	open_rig_with(&r, 1);
+	spb_bytes(&m, SPB_NAME, "t", 1);
+	spb_number(&m, SPB_ALIAS, 4);
+	spb_number(&m, SPB_DATATYPE, BP_SPARKPLUG_INT8_ARRAY);
+	spb_bytes(&m, BP_SPARKPLUG_VALUE_BYTES, array.p, array.n);
+	spb_bytes(&b, SPB_METRICS, m.p, m.n);
+	send("spBv1.0/g/NBIRTH/n", &b);
+	assert_string_equal(told(), ""); /* an array is no number */
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_NULL), 1);
+	/* another rule on the same metric has its alias and datatype */
+	snprintf(r.value.names.member, sizeof(r.value.names.member), "[0]");
+	rig_rules(&rig, &r, 1);
+	b.n = m.n = 0;
+	spb_number(&m, SPB_ALIAS, 4);
+	spb_bytes(&m, BP_SPARKPLUG_VALUE_BYTES, array.p, array.n);
+	spb_bytes(&b, SPB_METRICS, m.p, m.n);
+	send("spBv1.0/g/NDATA/n", &b);
+	assert_string_equal(told(), "+90 g/NDATA/n");
+	rig_close(&rig);
+}
+
 /* The broker publishes the NDEATH of a client that ends without DISCONNECT. */
 static void the_will_is_the_death(void **state)
 {
@@ -385,6 +430,8 @@ int main(void)
 		cmocka_unit_test(null_and_historical_values_are_not_evaluated),
 		cmocka_unit_test(a_death_has_the_value_of_the_configuration),
 		cmocka_unit_test(the_death_of_a_node_is_that_of_its_devices),
+		cmocka_unit_test(a_death_of_a_device),
+		cmocka_unit_test(members_and_changed_births_after_a_reload),
 		cmocka_unit_test(the_will_is_the_death),
 		cmocka_unit_test(a_full_table_evicts_only_the_client_that_fills_it),
 		cmocka_unit_test(other_messages_and_payloads_have_no_value),
