@@ -73,6 +73,9 @@ enum bp_explain_verdict {
 	BP_EXPLAIN_VERDICT_RAISED,
 	BP_EXPLAIN_VERDICT_POSSIBLE
 };
+/* explain_sparkplug.c: what births have said about the metric of the rule, if it has one. */
+void bp_explain_sparkplug(const struct bp_explain *e, const struct bp_rule *r, const char *topic,
+	uint64_t topic_hash, json_t *checks);
 /* A matching rule and the state of its pair with a topic. topic: NULL if only its hash is known. */
 json_t *bp_explain_rule(const struct bp_explain *e, uint32_t rule, const char *topic,
 	uint64_t topic_hash, enum bp_explain_verdict *verdict);

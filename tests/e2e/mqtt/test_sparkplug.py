@@ -49,6 +49,14 @@ def node(lab, g):
     n.process.wait()
 
 
+def alias_of(g, topic):
+    """What explain says about the alias of the first rule."""
+    p = g.command("explain", "topic", topic, "-c", g.identity, "--json")
+    assert p.returncode == 0, p.stderr
+    rule = next(r for r in json.loads(p.stdout)["rules"] if r["rule"] == "hot")
+    return next(c["reason"] for c in rule["checks"] if c["check"] == "alias")
+
+
 def test_births_data_and_deaths(g, alarms, node):
     # without name and datatype: both are in the birth
     node.data("DDATA", [None, 10, "FLOAT", 81.5], [None, 11, "INT16", -4])
@@ -64,6 +72,9 @@ def test_births_data_and_deaths(g, alarms, node):
     # the same metrics with exchanged aliases
     node.births(NODE, [[TEMPERATURE, 11, "FLOAT", 20.5], ["Motor/Coolant", 10, "INT16", 0]])
     assert alarms(1) == [("cold", "cleared", 0, DDATA)]
+    assert alias_of(g, DDATA) == "11 since the last birth, with datatype 9"
+    assert "no such metric" in alias_of(g, NDATA)
+    assert alias_of(g, DDATA + "-2").startswith("unknown")
     # which survive restarts
     g.kill_plane("data plane")
     node.data("DDATA", [None, 11, "FLOAT", 85])
