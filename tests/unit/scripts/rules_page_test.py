@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/reference/rules.md names a test in each row of its tables of edges, and these tests exist and run."""
+"""docs/reference/rules.md and sparkplug.md name a test in each row of their tables of edges, and these tests exist and run."""
 
 import re
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs/reference/rules.md"
+PAGES = {ROOT / "docs/reference/rules.md": 30, ROOT / "docs/reference/sparkplug.md": 20}  # with at least as many rows
 NAME = re.compile(r"`(\w+\.(?:c|py))(?::(\w+))?`")
 
 
@@ -54,9 +54,10 @@ def faults(text, found):
 
 class RulesPage(unittest.TestCase):
     def test_each_row_names_a_test_that_exists(self):
-        text = PAGE.read_text()
-        self.assertGreater(len(list(rows(text))), 30)
-        self.assertEqual(list(faults(text, tests())), [])
+        for page, at_least in PAGES.items():
+            text = page.read_text()
+            self.assertGreater(len(list(rows(text))), at_least)
+            self.assertEqual(list(faults(text, tests())), [], page.name)
 
     def test_a_page_with_faults_is_refused(self):
         head = "| Edge | Behavior | Test |\n| --- | --- | --- |\n"
