@@ -81,10 +81,15 @@ static void prime(
 		bp_put_be32(p + AT_SEQ, isn);
 		len = (uint16_t)(BENCH_HEADERS + t->mqtt_len);
 		break;
-	default:
+	case 3:
 		memcpy(p + BENCH_HEADERS, connack, sizeof(connack));
 		from_broker(p, 1, isn + t->mqtt_len);
 		len = BENCH_HEADERS + sizeof(connack);
+		break;
+	default:
+		bench_birth(t, bp_be16(p + AT_SPORT) - 32768u, p + BENCH_HEADERS);
+		bp_put_be32(p + AT_SEQ, isn + t->mqtt_len);
+		len = (uint16_t)(BENCH_HEADERS + t->mqtt_len);
 	}
 	m->pkt_len = m->data_len = len;
 	bp_put_be16(p + AT_IP_LEN, (uint16_t)(len - 14));
@@ -128,7 +133,7 @@ static void prime_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t 
 
 		if (many) {
 			prime(a, a->primed, m[i], p, write_connection(p, a->connection));
-			a->primed = (a->primed + 1) % BENCH_PRIMING;
+			a->primed = (a->primed + 1) % bench_priming(a->traffic);
 			if (a->primed == 0)
 				next_connection(a);
 		} else {
@@ -140,7 +145,7 @@ static void prime_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t 
 /* Advances each stream by the bytes that all earlier passes published on it. */
 static void advance_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t n, bool many)
 {
-	uint32_t moved = (uint32_t)(a->pass - (BENCH_PRIMING - 1)) * a->traffic->mqtt_len;
+	uint32_t moved = (uint32_t)(a->pass - (BENCH_OPENING - 1)) * a->traffic->mqtt_len;
 
 	for (uint16_t i = 0; i < n; i++) {
 		uint8_t *p = rte_pktmbuf_mtod(m[i], uint8_t *);
@@ -171,7 +176,7 @@ uint16_t bench_advance_rx(
 	for (uint16_t i = 0; i < n; i = (uint16_t)(i + run)) {
 		run = shorter((uint16_t)(n - i), BENCH_FRAMES - a->in_capture);
 		run = shorter(run, a->connections - a->in_pass);
-		if (unlikely(a->pass < BENCH_PRIMING))
+		if (unlikely(a->pass < bench_priming(a->traffic)))
 			prime_frames(a, pkts + i, run, many);
 		else
 			advance_frames(a, pkts + i, run, many);

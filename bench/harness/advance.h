@@ -14,15 +14,21 @@
  * more connections than frames in the capture, the callback also rewrites the client address, in an
  * order that visits all connections once per pass and never two neighbors; these connections are
  * opened one after another. Checksums stay correct (RFC 1624).
+ * With Sparkplug B, pass 4 has the NBIRTH of every connection, as long as a PUBLISH.
  */
-#define BENCH_PRIMING 4u /* passes before the first PUBLISH */
+#define BENCH_OPENING 4u                      /* passes up to CONNACK */
+#define BENCH_PRIMING_MAX (BENCH_OPENING + 1) /* passes before the first PUBLISH */
+static inline uint32_t bench_priming(const struct bench_traffic *t)
+{
+	return BENCH_OPENING + (t->kind == BENCH_SPARKPLUG);
+}
 
 struct bench_advance {
 	const struct bench_traffic *traffic;
 	uint32_t connections; /* BENCH_FRAMES, or a power of ten above it */
 	uint32_t connection;  /* the current connection */
 	uint32_t step;
-	uint32_t primed;     /* setup frames of this connection so far, up to BENCH_PRIMING */
+	uint32_t primed;     /* setup frames of this connection so far, up to bench_priming() */
 	uint32_t in_pass;    /* frames of this pass so far */
 	uint32_t in_capture; /* frames of the capture so far, 0..BENCH_FRAMES-1 */
 	uint64_t pass;

@@ -161,7 +161,7 @@ static uint64_t warm_up(const struct bench *b)
 		return 2 * (uint64_t)b->agg.aggregate * b->agg.streams;
 	if (b->transform.sources > 1) /* nearly every source was used */
 		return 100000 + 16 * (uint64_t)b->transform.sources;
-	return b->o.inspect ? (BENCH_PRIMING + 1) * (uint64_t)b->o.connections : 100000;
+	return b->o.inspect ? (BENCH_PRIMING_MAX + 1) * (uint64_t)b->o.connections : 100000;
 }
 
 static void set_up_attack(struct bench *b, struct rte_mempool *pool)

@@ -66,6 +66,9 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 	if (lcl->on)
 		bench_lcl_configuration(f);
 	if (o->inspect) {
+		static const char *const value[] = {
+			"text", "{json: $.celsius}", "{sparkplug: " BENCH_METRIC "}"};
+
 		fprintf(f,
 			"mqtt:\n  max_connections: %u\n  max_rules: %u\n"
 			"  verify_checksums: %s\n"
@@ -77,14 +80,16 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 		for (uint32_t i = 0; i < o->rules; i++) {
 			fprintf(f, "    - {name: r%u, topic: ", i);
 			/* fewer than connections: the first for all, the others for none */
-			if (o->rules < BENCH_FRAMES && i == 0)
+			if (o->kind == BENCH_SPARKPLUG)
+				fprintf(f, "spBv1.0/g/+/+");
+			else if (o->rules < BENCH_FRAMES && i == 0)
 				fprintf(f, "plant/+/temp");
 			else if (o->rules < BENCH_FRAMES)
 				fprintf(f, "other/%05u/temp", i);
 			else
 				fprintf(f, "plant/%05u/temp", i);
 			fprintf(f, ", value: %s, raise: \"> 80\", action: mirror}\n",
-				o->kind == BENCH_TEXT ? "text" : "{json: $.celsius}");
+				value[o->kind]);
 		}
 	}
 	fclose(f);

@@ -120,7 +120,9 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		switch (c) {
 		case 'p':
-			o->kind = strcmp(optarg, "json") == 0 ? BENCH_JSON : BENCH_TEXT;
+			o->kind = strcmp(optarg, "json") == 0        ? BENCH_JSON
+				  : strcmp(optarg, "sparkplug") == 0 ? BENCH_SPARKPLUG
+								     : BENCH_TEXT;
 			break;
 		case 'c':
 			o->connections = (uint32_t)strtoul(optarg, NULL, 0);
@@ -228,23 +230,23 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 	}
 	if (name != NULL || mix->on || mix->fraction > 0 || (o->nodes && goes_through(o, agg, x)) ||
 		!fit_together(o, phd, agg, x, lcl)) {
-		fprintf(stderr,
-			"usage: biplane-bench --pcap FILE [--payload text|json] [--inspect] "
-			"[--trust] [--connections 1000|10000|...] [--rules N] "
-			"[--routes N [--ip6]] "
-			"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
-			"[--phd SESSIONS [--each] [--stored] [--apdu BYTES] "
-			"[--wire FRAMES-PER-SECOND] [--store FILE --control ...]] "
-			"[--aggregate N [--streams N]] [--disaggregate N] [--lin2018] "
-			"[--transform METHOD [--sources N]] [--lcl] "
-			"[--inspect --capture nothing|interpreter|sample|return] "
-			"[--rates MESSAGES-PER-SECOND,...] [--nodes] "
-			"[--seconds S] [--file-prefix NAME]\n"
-			"       biplane-bench --mix all|PART[=SHARE],... "
-			"[--paced FRACTION | --nodes] [--seconds S] "
-			"[--file-prefix NAME]\n"
-			"       biplane-bench --attack NAME|list [--seconds S] "
-			"[--file-prefix NAME]\n");
+		fprintf(stderr, "usage: biplane-bench --pcap FILE [--payload text|json|sparkplug] "
+				"[--inspect] "
+				"[--trust] [--connections 1000|10000|...] [--rules N] "
+				"[--routes N [--ip6]] "
+				"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
+				"[--phd SESSIONS [--each] [--stored] [--apdu BYTES] "
+				"[--wire FRAMES-PER-SECOND] [--store FILE --control ...]] "
+				"[--aggregate N [--streams N]] [--disaggregate N] [--lin2018] "
+				"[--transform METHOD [--sources N]] [--lcl] "
+				"[--inspect --capture nothing|interpreter|sample|return] "
+				"[--rates MESSAGES-PER-SECOND,...] [--nodes] "
+				"[--seconds S] [--file-prefix NAME]\n"
+				"       biplane-bench --mix all|PART[=SHARE],... "
+				"[--paced FRACTION | --nodes] [--seconds S] "
+				"[--file-prefix NAME]\n"
+				"       biplane-bench --attack NAME|list [--seconds S] "
+				"[--file-prefix NAME]\n");
 		exit(64);
 	}
 }

@@ -10,11 +10,18 @@
 #define TEXT_TOPIC "plant/%05u/temp"
 #define TEXT_PAYLOAD 5u /* "023.5": with headers and topic a frame of 79 bytes */
 #define JSON_PAYLOAD 120u
+/* Sparkplug B: the timestamp, eight metrics with alias, timestamp and a double, and seq */
+#define SPARKPLUG_TOPIC "spBv1.0/g/NDATA/n%05u"
+#define SPARKPLUG_BIRTH_TOPIC "spBv1.0/g/NBIRTH/n%05u"
+#define SPARKPLUG_METRICS 8u
+#define SPARKPLUG_ALIAS 6u /* of the metric of the rule */
+#define SPARKPLUG_PAYLOAD (7u + SPARKPLUG_METRICS * 20 + 2)
 
 void bench_traffic_init(struct bench_traffic *t, enum bench_payload kind)
 {
-	uint32_t payload = kind == BENCH_TEXT ? TEXT_PAYLOAD : JSON_PAYLOAD;
-	uint32_t remaining = 2 + 16 + payload;
+	static const uint32_t payload[] = {TEXT_PAYLOAD, JSON_PAYLOAD, SPARKPLUG_PAYLOAD};
+	uint32_t topic = kind == BENCH_SPARKPLUG ? 22 : 16;
+	uint32_t remaining = 2 + topic + payload[kind];
 
 	t->kind = kind;
 	t->mqtt_len = (remaining < 128 ? 2 : 3) + remaining;
@@ -69,6 +76,57 @@ static void json_payload(char *out, uint32_t c, double value)
 	memcpy(out + JSON_PAYLOAD - 2, "\"}", 2);
 }
 
+static uint8_t *put(uint8_t *p, const void *bytes, uint32_t n)
+{
+	memcpy(p, bytes, n);
+	return p + n;
+}
+
+/* Field 13 of a metric, or field 1 and 3 with the time. */
+static uint8_t *put_double(uint8_t *p, double v)
+{
+	*p++ = 0x69;
+	return put(p, &v, sizeof(v));
+}
+
+static uint8_t *put_time(uint8_t *p, uint8_t tag)
+{
+	static const uint8_t time[] = {0x80, 0xac, 0xb7, 0xcb, 0xb7, 0x33};
+
+	*p++ = tag;
+	return put(p, time, sizeof(time));
+}
+
+static void sparkplug_payload(uint8_t *p, double value)
+{
+	p = put_time(p, 0x08);
+	for (uint8_t alias = 1; alias <= SPARKPLUG_METRICS; alias++) {
+		p = put(p, (const uint8_t[]){0x12, 18, 0x10, alias}, 4);
+		p = put_time(p, 0x18);
+		p = put_double(p, alias == SPARKPLUG_ALIAS ? value : 23.5);
+	}
+	put(p, (const uint8_t[]){0x18, 1}, 2); /* every frame has seq 1, as if it were repeated */
+}
+
+void bench_birth(const struct bench_traffic *t, uint32_t c, uint8_t *mqtt)
+{
+	static const char name[] = BENCH_METRIC;
+	const uint8_t name_len = sizeof(name) - 1;
+	uint8_t *p = fixed_header(mqtt, 0x30, t->mqtt_len - 3), *end = mqtt + t->mqtt_len;
+	char topic[32];
+
+	snprintf(topic, sizeof(topic), SPARKPLUG_BIRTH_TOPIC, c);
+	bp_put_be16(p, 23);
+	p = put(p + 2, topic, 23);
+	p = put_time(p, 0x08);
+	p = put(p, (const uint8_t[]){0x12, (uint8_t)(name_len + 15), 0x0a, name_len}, 4);
+	p = put(p, name, name_len);
+	p = put(p, (const uint8_t[]){0x10, SPARKPLUG_ALIAS, 0x20, 10}, 4);
+	p = put_double(p, 23.5);
+	p = put(p, (const uint8_t[]){0x18, 0, 0x22, (uint8_t)(end - p - 4)}, 4);
+	memset(p, 'x', (size_t)(end - p)); /* uuid: as long as the other frames */
+}
+
 void bench_publish(const struct bench_traffic *t, uint32_t c, uint8_t *frame)
 {
 	static const uint8_t head[34] = {2, 0, 0, 0, 2, 1, 2, 0, 0, 0, 1, 1, 8, 0, 0x45, 0, 0, 0, 0,
@@ -90,13 +148,15 @@ void bench_publish(const struct bench_traffic *t, uint32_t c, uint8_t *frame)
 	bp_put_be16(frame + 48, 64240);
 	p = fixed_header(
 		frame + BENCH_HEADERS, 0x30, t->mqtt_len - (t->mqtt_len - 2 < 128 ? 2u : 3u));
-	snprintf(topic, sizeof(topic), TEXT_TOPIC, c);
-	bp_put_be16(p, 16);
-	memcpy(p + 2, topic, 16);
-	p += 18;
+	snprintf(
+		topic, sizeof(topic), t->kind == BENCH_SPARKPLUG ? SPARKPLUG_TOPIC : TEXT_TOPIC, c);
+	bp_put_be16(p, (uint16_t)strlen(topic));
+	p = put(p + 2, topic, (uint32_t)strlen(topic));
 	if (t->kind == BENCH_TEXT) {
 		snprintf(text, sizeof(text), "%05.1f", value);
 		memcpy(p, text, TEXT_PAYLOAD);
+	} else if (t->kind == BENCH_SPARKPLUG) {
+		sparkplug_payload(p, value);
 	} else {
 		json_payload((char *)p, c, value);
 	}

@@ -18,7 +18,7 @@
 #define BENCH_FRAME_MAX 512u
 #define BENCH_HEADERS 54u /* Ethernet, IPv4, TCP without options */
 
-enum bench_payload { BENCH_TEXT, BENCH_JSON };
+enum bench_payload { BENCH_TEXT, BENCH_JSON, BENCH_SPARKPLUG };
 
 struct bench_traffic {
 	enum bench_payload kind;
@@ -32,6 +32,10 @@ void bench_traffic_init(struct bench_traffic *t, enum bench_payload kind);
 void bench_publish(const struct bench_traffic *t, uint32_t c, uint8_t *frame);
 /* The CONNECT, as long as a PUBLISH; only its MQTT part. */
 void bench_connect(const struct bench_traffic *t, uint8_t *mqtt);
+/* The NBIRTH of the same connection, likewise; only its MQTT part. Its metric is the sixth of those
+ * in the PUBLISH, which has only aliases. */
+#define BENCH_METRIC "Motor/Temperature"
+void bench_birth(const struct bench_traffic *t, uint32_t c, uint8_t *mqtt);
 /* Sequence number of the first byte after the SYN. */
 uint32_t bench_isn(uint32_t c);
 /* Recomputes IPv4 and TCP checksums of a frame of `len` bytes. */

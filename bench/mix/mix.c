@@ -100,7 +100,7 @@ uint64_t bench_mix_warm_up(const struct bench_mix *mix)
 {
 	const uint32_t mqtt = mix->shares.of[BENCH_MIX_MQTT];
 	/* and the first PUBLISH */
-	const uint64_t priming = mqtt != 0 ? (BENCH_PRIMING + 1ull) * BENCH_FRAMES *
+	const uint64_t priming = mqtt != 0 ? (BENCH_PRIMING_MAX + 1ull) * BENCH_FRAMES *
 						     bench_mix_length(&mix->shares) / mqtt
 					   : 0;
 
