@@ -22,6 +22,9 @@
 #define ENTRIES_OF_CALL 4096u /* 64 KiB */
 #define RAISES_OF_CALL 16u
 #define RULES_OF_CALL 128u
+/* A publication so soon after the one before changes nothing but the time. */
+#define RECENT_PART 64u
+#define RECENT_NS 500000000ull
 #define PASS_MIN_NS 10000000ull
 #define PASS_MAX_NS 1000000000ull
 #define PAUSE_NS 1000000000ull
@@ -32,7 +35,8 @@
 /* The absence rule of a slot, from the active rules. */
 struct watched_rule {
 	uint64_t uid, absent_ns;
-	uint64_t since_ns; /* it is known */
+	uint64_t since_ns;  /* it is known */
+	uint64_t loaded_ns; /* it was new in a reload; 0: it was there at the start */
 	uint32_t rule, gen;
 };
 
@@ -125,13 +129,33 @@ static enum bp_verdict settle(struct bp_mqtt_worker *in, const struct bp_rule *r
 
 	bp_work_add(&in->work, BP_WORK_STATE);
 	verdict = bp_rule_evaluate_undo(in->rule_state, in->rule_state_len, rule, topic_hash,
-		client, silence, in->mono_ns, &transition, &loss, bp_journal_undo(in->journal, 1));
+		client, silence, in->mono_ns, &transition, &loss,
+		bp_journal_undo(in->journal, bp_rule_undos(rule)));
 	bp_tally_state_loss(in, loss);
 	if (verdict != BP_VERDICT_NOTHING) {
 		bp_evaluated_number(in, j, verdict, transition, next);
 		bp_alarm_emit(in, rule, verdict, j);
 	}
 	return verdict;
+}
+
+/*
+ * Whether the time of the publication is all that there is to record: the topic was published a
+ * moment ago, or the connection or the worker is over its budget. Then a raised alarm remains until
+ * the next publication within it, and a new topic is not watched.
+ */
+static bool only_time(struct bp_mqtt_worker *in, const struct bp_absence *a, uint64_t key,
+	const struct bp_rule *rule)
+{
+	const uint64_t part = rule->absent_ns / RECENT_PART;
+
+	if (in->evaluated == NULL && bp_watch_see_recent(&a->watch, key, in->mono_ns,
+					     part < RECENT_NS ? part : RECENT_NS))
+		return true;
+	if (bp_within_budget(in))
+		return false;
+	(void)bp_watch_see_recent(&a->watch, key, in->mono_ns, UINT64_MAX);
+	return true;
 }
 
 void bp_absence_publication(struct bp_mqtt_worker *in, const struct bp_rule *rule,
@@ -148,6 +172,8 @@ void bp_absence_publication(struct bp_mqtt_worker *in, const struct bp_rule *rul
 		return;
 	}
 	begin(in, a);
+	if (only_time(in, a, key, rule))
+		return;
 	bp_work_add(&in->work, BP_WORK_STATE);
 	text_of(in, j->flow, j->publish, &by);
 	tally_seen(in, bp_watch_see(&a->watch, key, in->mono_ns, false, &by, &before));
@@ -159,8 +185,10 @@ void bp_absence_publication(struct bp_mqtt_worker *in, const struct bp_rule *rul
 
 /* ---- the rules ---- */
 
-/* Watches a topic without wildcards from now on. In a fleet another gateway may see it. */
-static void watch_literal(struct bp_mqtt_worker *in, struct bp_absence *a, const struct bp_rule *r)
+/* Watches a topic without wildcards from now on; one of an unchanged rule continues. In a fleet
+ * another gateway may see it. */
+static void watch_literal(
+	struct bp_mqtt_worker *in, struct bp_absence *a, const struct bp_rule *r, bool loaded)
 {
 	struct bp_watch_topic by = {.topic_len = r->filter_len};
 	const uint8_t *topic = (const uint8_t *)in->rules + r->filter;
@@ -173,7 +201,7 @@ static void watch_literal(struct bp_mqtt_worker *in, struct bp_absence *a, const
 	tally_seen(
 		in, bp_watch_see(&a->watch,
 			    bp_watch_key(r->uid, bp_topic_hash(in, topic, r->filter_len), r->slot),
-			    in->mono_ns, true, &by, &before));
+			    in->mono_ns, !loaded, &by, &before));
 }
 
 static void begin_rules(struct bp_mqtt_worker *in, struct bp_absence *a)
@@ -197,15 +225,17 @@ static void read_rules(struct bp_mqtt_worker *in, struct bp_absence *a)
 		const struct bp_rule *r = bp_ruleset_rule(in->rules, index);
 		struct watched_rule *s = &a->slot[r->slot];
 
-		if (s->uid != r->uid || s->gen != a->gen_before)
+		if (s->uid != r->uid || s->gen != a->gen_before) {
 			s->since_ns = in->mono_ns;
+			s->loaded_ns = a->gen_before != 0 ? in->mono_ns : 0;
+		}
 		s->uid = r->uid;
 		s->absent_ns = r->absent_ns;
 		s->rule = index;
 		s->gen = a->gen;
 		if (r->absent_ns < a->shortest_ns)
 			a->shortest_ns = r->absent_ns;
-		watch_literal(in, a, r);
+		watch_literal(in, a, r, s->loaded_ns == in->mono_ns);
 	}
 }
 
@@ -281,6 +311,17 @@ static void evaluate_silence(
 	bp_journal_end(in->journal);
 }
 
+/* Removes an entry whose text is not that of its rule: of an earlier rule in the same slot, or one
+ * that a killed worker has not completed. */
+static void remove_foreign(struct bp_mqtt_worker *in, const struct bp_absence *a, uint64_t at,
+	uint64_t key, uint64_t word, const struct watched_rule *s)
+{
+	const bool earlier = (word & BP_WATCH_TIME) < s->loaded_ns;
+
+	if (bp_watch_set(&a->watch, at, key, word, 0) && !earlier)
+		bp_tally(in, BP_C_WATCH_DAMAGED);
+}
+
 static void raise(struct bp_mqtt_worker *in, struct bp_absence *a, uint64_t at, uint64_t key,
 	uint64_t word, const struct watched_rule *s, uint64_t since)
 {
@@ -288,8 +329,7 @@ static void raise(struct bp_mqtt_worker *in, struct bp_absence *a, uint64_t at, 
 	struct absent x;
 
 	if (!read_absent(in, a, at, key, s->uid, &x)) {
-		if (bp_watch_set(&a->watch, at, key, word, 0))
-			bp_tally(in, BP_C_WATCH_DAMAGED);
+		remove_foreign(in, a, at, key, word, s);
 		return;
 	}
 	x.j.value = (double)(in->mono_ns - since) / 1e9;
@@ -306,6 +346,13 @@ static bool has_capacity(const struct bp_mqtt_worker *in)
 	return bp_ring_used(in->ring) <= in->ring->capacity / 2;
 }
 
+/* Whether the last publication is from before the load of the rule, by more than workers differ in
+ * it: the entry is of an earlier rule. */
+static bool is_stale(const struct watched_rule *s, uint64_t word)
+{
+	return (word & BP_WATCH_TIME) + FORGET_NS < s->loaded_ns;
+}
+
 enum visited { VISITED, RAISED, DELAYED };
 
 static enum visited visit(struct bp_mqtt_worker *in, struct bp_absence *a, uint64_t at)
@@ -318,6 +365,8 @@ static enum visited visit(struct bp_mqtt_worker *in, struct bp_absence *a, uint6
 	if (key == 0)
 		return VISITED;
 	s = rule_of(a, key);
+	if (s != NULL && is_stale(s, word))
+		s = NULL;
 	if (s != NULL && !(word & BP_WATCH_CLAIM)) {
 		if (word & BP_WATCH_ABSENT)
 			return VISITED;

@@ -91,6 +91,16 @@ static bool windows_valid(const struct bp_ruleset *rs)
 	return true;
 }
 
+/* A rule with absent has only the steps that absence.c does. */
+static bool absence_valid(const struct bp_rule *r)
+{
+	if (r->absent == 0)
+		return r->absent_ns == 0;
+	return r->absent == 1 && r->absent_ns != 0 && r->stateful == 1 &&
+	       r->role == BP_RULE_PLAIN && r->hold == BP_HOLD_NONE && r->windowed == 0 &&
+	       r->quiet_ns == 0 && r->deadband == 0;
+}
+
 static bool rules_valid(const struct bp_ruleset *rs, uint32_t max_rules)
 {
 	for (uint32_t i = 0; i < bp_ruleset_all(rs); i++) {
@@ -100,7 +110,8 @@ static bool rules_valid(const struct bp_ruleset *rs, uint32_t max_rules)
 			!chain_valid(rs, r->next, i) || r->name_len > BP_RULE_NAME_MAX ||
 			r->to_len > BP_RULE_TO_MAX || r->severity >= BP_SEVERITIES ||
 			r->name[BP_RULE_NAME_MAX] || r->to[BP_RULE_TO_MAX] || !window_valid(r) ||
-			!array_valid(rs, r->filter, r->filter_len, 1, 1) || !role_valid(rs, i))
+			!array_valid(rs, r->filter, r->filter_len, 1, 1) || !role_valid(rs, i) ||
+			!absence_valid(r))
 			return false;
 	}
 	return true;

@@ -151,6 +151,25 @@ static bool touch(const struct bp_watch *w, uint64_t at, uint64_t key, uint64_t 
 	return true;
 }
 
+bool bp_watch_see_recent(
+	const struct bp_watch *w, uint64_t key, uint64_t now_ns, uint64_t recent_ns)
+{
+	const struct buckets b = buckets_of(w, key);
+	const uint64_t at = find(w, &b, key);
+	uint64_t word;
+
+	if (at == NO_ENTRY)
+		return false;
+	word = atomic_load(&w->entry[at].word);
+	if (word & ~BP_WATCH_TIME)
+		return false;
+	/* another worker may be a little ahead */
+	if (word >= now_ns)
+		return word - now_ns < CLAIM_NS;
+	return word > w->start_ns && now_ns - word < recent_ns &&
+	       swap(w, at, key, word, key, now_ns & BP_WATCH_TIME);
+}
+
 /* ---- a new topic ---- */
 
 /* Whether the client has over half of the entries in a sample behind its own. */

@@ -80,6 +80,14 @@ enum bp_watch_seen {
 enum bp_watch_seen bp_watch_see(const struct bp_watch *w, uint64_t key, uint64_t now_ns,
 	bool only_add, const struct bp_watch_topic *by, uint64_t *before);
 
+/*
+ * The same for a publication less than `recent_ns` after the one before: only the time is written,
+ * which needs little work. False: nothing is changed, as the topic is not watched, its alarm is
+ * raised or may be (the publication before was of an earlier process), or it is longer ago.
+ */
+bool bp_watch_see_recent(
+	const struct bp_watch *w, uint64_t key, uint64_t now_ns, uint64_t recent_ns);
+
 /* Replaces the word of an entry if it is unchanged; 0: removes the entry. */
 bool bp_watch_set(
 	const struct bp_watch *w, uint64_t at, uint64_t key, uint64_t word, uint64_t next);

@@ -417,6 +417,78 @@ static void each_share_of_the_table_is_searched(void **state)
 	rig_close(&rig);
 }
 
+/* A further publication soon after another one takes less work, and its time counts as well. */
+static void frequent_publications_keep_the_exact_time(void **state)
+{
+	const struct bp_rule_spec r = absence("dead", "plant/+", 30);
+
+	(void)state;
+	open_with(&r, 1);
+	for (unsigned i = 0; i < 20; i++) {
+		rig_publish_text(&rig, &c, "plant/a", "1");
+		rig_advance(&rig, SECOND / 10);
+	}
+	wait(30 * SECOND - SECOND / 10 - 1);
+	assert_string_equal(told(), "");
+	wait(1);
+	assert_string_equal(told(), "plant/a+30");
+	/* soon after the raise */
+	rig_publish_text(&rig, &c, "plant/a", "1");
+	rig_publish_text(&rig, &c, "plant/a", "1");
+	assert_string_equal(told(), "plant/a-30");
+	rig_close(&rig);
+}
+
+/* A device that publishes on many topics without a pause. */
+static void rules_with_absent_are_within_the_budget(void **state)
+{
+	const struct bp_rule_spec r = absence("dead", "#", 1);
+	uint64_t work;
+	char topic[16];
+
+	(void)state;
+	rig_defaults(&rig);
+	rig.mqtt.connection_cpu_percent = rig.mqtt.worker_cpu_percent = 1;
+	open_default(&r, 1);
+	work = bp_mqtt_worker_work(rig.in);
+	for (unsigned i = 0; i < 20000; i++) {
+		snprintf(topic, sizeof(topic), "%u", i % 900);
+		rig_publish_text(&rig, &c, topic, "1");
+	}
+	assert_true(rig_count(&rig, BP_C_NOT_INSPECTED_CONNECTION_BUDGET) +
+			    rig_count(&rig, BP_C_NOT_INSPECTED_WORKER_BUDGET) >
+		    10000);
+	assert_true(bp_mqtt_worker_work(rig.in) - work < 20000 * 1000);
+	rig_close(&rig);
+}
+
+/* The slot of a rule is that of another one after a reload. */
+static void topics_of_an_earlier_rule_are_removed(void **state)
+{
+	const struct bp_rule_spec r[2] = {absence("a", "plant/#", 30), absence("b", "other/#", 90)};
+	uint64_t used = 0;
+
+	(void)state;
+	rig_defaults(&rig);
+	rig.mqtt.connection_timeout_ns = 3600 * SECOND;
+	rig.mqtt.max_rules = 1;
+	open_default(&r[0], 1);
+	rig_publish_text(&rig, &c, "plant/silent", "1");
+	wait(40 * SECOND);
+	rig_publish_text(&rig, &c, "plant/watched", "1");
+	assert_string_equal(told(), "plant/silent+30");
+	wait(11 * SECOND);
+	rig_rules(&rig, &r[1], 1);
+	wait(2 * SECOND);
+	for (uint64_t i = 0; i < rig.shm.watch.len; i++)
+		used += rig.shm.watch.entry[i].key != 0;
+	assert_int_equal(used, 0);
+	assert_int_equal(rig_count(&rig, BP_C_WATCH_DAMAGED), 0);
+	wait(100 * SECOND);
+	assert_string_equal(told(), "");
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +505,9 @@ int main(void)
 		cmocka_unit_test(entries_that_are_not_whole_are_removed),
 		cmocka_unit_test(publications_over_the_budget_count),
 		cmocka_unit_test(each_share_of_the_table_is_searched),
+		cmocka_unit_test(frequent_publications_keep_the_exact_time),
+		cmocka_unit_test(rules_with_absent_are_within_the_budget),
+		cmocka_unit_test(topics_of_an_earlier_rule_are_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
