@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rig.h"
+#include "websocket_peer.h"
 #include "services/mqtt/flow_export.h"
 #include "shm/mqtt/mqtt_tables.h"
 
@@ -63,6 +64,8 @@ static inline void open_gateway(struct rig *r, uint64_t gateway)
 	r->config.fleet.state.enabled = true;
 	r->mqtt.directions = BP_DIRECTIONS_BOTH;
 	r->mqtt.resync_packets = resync_packets;
+	r->mqtt.n_websocket_ports = 1;
+	r->mqtt.websocket_ports[0] = WS_PORT;
 	rig_open(r);
 	rig_rules(r, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);
 }

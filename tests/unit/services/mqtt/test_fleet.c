@@ -417,6 +417,45 @@ static void proven_is_not_overwritten(void **state)
 	close_fleet();
 }
 
+/* A record has no state of a WebSocket: none is stored, and none is asked for, also where the
+ * connection seems to return. */
+static void websocket_is_not_shared(void **state)
+{
+	struct bytes b = {0}, mqtt = {0};
+	struct bp_connection_key k;
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	peer_init(&c, false, 1, 1000, 2000);
+	c.broker_port = WS_PORT;
+	rig_handshake(&one, &c);
+	ws_request(&b, "");
+	rig_send_bytes(&one, &c, CLIENT, &b);
+	ws_response(&b, "");
+	rig_send_bytes(&one, &c, BROKER, &b);
+	mq_connect(&mqtt, 4, "web", 0);
+	ws_message(&b, CLIENT, &mqtt);
+	rig_send_bytes(&one, &c, CLIENT, &b);
+	mq_connack(&mqtt, 4, 0, 0, NULL);
+	ws_message(&b, BROKER, &mqtt);
+	rig_send_bytes(&one, &c, BROKER, &b);
+	assert_int_equal(rig_count(&one, BP_C_CONN_ESTABLISHED), 1);
+	rest_and_scan();
+	rest_and_scan();
+	assert_int_equal(stored.puts, 0);
+	mq_publish(&mqtt, &(struct mq_publish){.version = 4, .topic = "t/x", .payload = "81"});
+	ws_message(&b, CLIENT, &mqtt);
+	rig_send(&two, &c, CLIENT, b.p, b.n);
+	assert_false(request(&k));
+	assert_int_equal(rig_count(&two, BP_C_NOT_INSPECTED_WEBSOCKET_MIDSTREAM), 1);
+	rig_advance(&one, 1000000000);
+	c.seq[CLIENT] += 10;
+	rig_send_bytes(&one, &c, CLIENT, &b);
+	assert_int_equal(rig_count(&one, BP_C_FLEET_ASKED), 0);
+	close_fleet();
+}
+
 /* Another connection of the same addresses and ports: its numbers are elsewhere. */
 static void conflict(void **state)
 {
@@ -935,6 +974,7 @@ int main(void)
 		cmocka_unit_test(not_found),
 		cmocka_unit_test(late),
 		cmocka_unit_test(proven_is_not_overwritten),
+		cmocka_unit_test(websocket_is_not_shared),
 		cmocka_unit_test(conflict),
 		cmocka_unit_test(hostile_answers),
 		cmocka_unit_test(damaged_ring),

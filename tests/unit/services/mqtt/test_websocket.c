@@ -500,6 +500,30 @@ static void lost_bytes(void **state)
 	}
 }
 
+/* The header of a frame within a packet is lost: the end of the packet alone does not help. */
+static void lost_header_in_a_packet(void **state)
+{
+	struct bytes mqtt = {0}, b = {0};
+	char large[281];
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	connect_by(&c, 1);
+	snprintf(large, sizeof(large), "%280s", "81");
+	mq_publish(&mqtt, &(struct mq_publish){.version = 4, .topic = "other", .payload = large});
+	ws_frame(&b, CLIENT, WS_BINARY, mqtt.p, 100);
+	ws_frame(&b, CLIENT, WS_FIN, mqtt.p + 100, mqtt.n - 100);
+	bytes_free(&mqtt);
+	rig_send(&rig, &c, CLIENT, b.p, 50);
+	c.seq[CLIENT] += 100;
+	rig_ack(&rig, &c, BROKER);
+	rig_send(&rig, &c, CLIENT, b.p + 150, b.n - 150);
+	bytes_free(&b);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_WEBSOCKET_MIDSTREAM), 1);
+	rig_close(&rig);
+}
+
 /* ---- the rest of inspection ---- */
 
 /* Sent without waiting for the response: read when it has come. */
@@ -672,6 +696,7 @@ int main(void)
 		cmocka_unit_test(long_heads),
 		cmocka_unit_test(midstream),
 		cmocka_unit_test(lost_bytes),
+		cmocka_unit_test(lost_header_in_a_packet),
 		cmocka_unit_test(early_frames),
 		cmocka_unit_test(acknowledged),
 		cmocka_unit_test(mirror),
