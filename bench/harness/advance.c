@@ -131,6 +131,7 @@ static void prime_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t 
 	for (uint16_t i = 0; i < n; i++) {
 		uint8_t *p = rte_pktmbuf_mtod(m[i], uint8_t *);
 
+		a->publishes += (many ? a->primed : a->pass) == BENCH_OPENING; /* a birth */
 		if (many) {
 			prime(a, a->primed, m[i], p, write_connection(p, a->connection));
 			a->primed = (a->primed + 1) % bench_priming(a->traffic);
