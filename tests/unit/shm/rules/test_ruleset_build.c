@@ -207,7 +207,7 @@ static void ordinary_rules_fit_their_bank(void **state)
 static void any_change_of_a_rule_makes_another(void **state)
 {
 	struct bp_rule_spec base, s;
-	uint64_t seen[32];
+	uint64_t seen[64];
 	unsigned n = 0;
 
 #define CHANGED(change)                                                                            \
