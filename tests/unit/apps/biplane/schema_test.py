@@ -44,7 +44,7 @@ for path in files:
 
 PORTS = "ports: [{name: a, device: x}, {name: b, device: y}]\n"
 for wrong in ("bridge: [[a, b]]", "poll_mode: fast", "mbufs: 0", "mbufs: 12.5", "version: 2", "mqtt: {max_connections: 0}",
-              "runtime: {watchdog: 5}", "runtime: {memory: 1 potato}", "mqtt: {rules: {}}", "mqtt: {rules: [{name: x}]}"):
+              "runtime: {watchdog: 5}", "runtime: {memory: 1 potato}", "mqtt: {rules: {}}", "mqtt: {rules: [{topic: x}]}"):
     if not errors(PORTS + wrong):
         failures.append(f"accepted: {wrong}")
 if not errors("name: a"):

@@ -393,14 +393,16 @@ static void log_cuts_strings(void **state)
 	struct bp_alarm_log *log = log_make(), *out = log_make();
 	struct bp_alarm_log_writer w;
 	struct test_alarm t = {.id = 1, .state = BP_ALARM_RAISED};
-	char text[400], euro[80];
+	char text[400], rule[BP_RULE_NAME_MAX + 1], euro[80];
 	struct bp_alarm *a;
 
 	(void)state;
 	memset(text, 'a', sizeof(text));
 	text[399] = '\0';
 	t.topic = t.to = text;
-	t.rule = text;
+	memset(rule, 'r', BP_RULE_NAME_MAX);
+	rule[BP_RULE_NAME_MAX] = '\0';
+	t.rule = rule;
 	memset(euro, 'c', 62);
 	memcpy(euro + 62, "\xe2\x82\xac!", 5); /* its last byte would be the 65th */
 	t.client_id = euro;
