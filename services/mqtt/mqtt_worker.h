@@ -105,11 +105,15 @@ static inline void bp_journal_deepen(struct bp_journal *j, const struct bp_flow 
 	bp_journal_order();
 }
 
-/* n records for the changes of the next evaluation; NULL: there is no space. */
+/* n records for the changes of the next evaluation; NULL: there is no space. The last ones that
+ * earlier evaluations did not need are taken again. */
 static inline struct bp_rule_undo *bp_journal_undo(struct bp_journal *j, unsigned n)
 {
-	struct bp_rule_undo *first = &j->undo[j->undos];
+	struct bp_rule_undo *first;
 
+	while (j->undos != 0 && j->undo[j->undos - 1].entry == UINT64_MAX)
+		j->undos--;
+	first = &j->undo[j->undos];
 	if (j->undos + n > BP_JOURNAL_UNDO)
 		return NULL;
 	for (unsigned i = 0; i < n; i++)

@@ -118,7 +118,10 @@ static bool change(struct bp_rule_last *l, enum bp_state_kind kind,
 
 	x.c.next = next;
 	x.c.key = bp_state_key(l->rule->uid, l->topic_hash, kind);
-	x.c.undo = l->undo == NULL ? NULL : l->undo + (kind == BP_STATE_LAST_VALUE);
+	x.c.undo = l->undo;
+	/* the first record that no other change has used */
+	while (x.c.undo != NULL && x.c.undo->entry != UINT64_MAX)
+		x.c.undo++;
 	if (!bp_state_change(&x.c))
 		x.taken = true; /* as if nothing were stored */
 	if (l->loss < x.c.loss)

@@ -20,7 +20,7 @@ struct bp_rule_last {
 	uint64_t topic_hash;
 	double value;
 	const struct bp_state_change *state;
-	struct bp_rule_undo *undo; /* NULL, or two records */
+	struct bp_rule_undo *undo; /* NULL, or all records of the evaluation */
 	enum bp_state_loss loss;   /* of the entries here */
 };
 

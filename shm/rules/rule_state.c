@@ -166,7 +166,7 @@ static void keep_last(struct evaluation *v, uint64_t topic_hash, struct bp_rule_
 		.topic_hash = topic_hash,
 		.value = v->value,
 		.state = &v->c,
-		.undo = undo == NULL ? NULL : undo + 1,
+		.undo = undo,
 	};
 
 	if (v->adopt != BP_VERDICT_NOTHING) {
@@ -190,7 +190,7 @@ static void keep_last(struct evaluation *v, uint64_t topic_hash, struct bp_rule_
 static void evaluate(struct evaluation *v, uint64_t topic_hash, struct bp_rule_undo *undo)
 {
 	const struct bp_rule *rule = v->rule;
-	const bool has_last = rule->quiet_ns != 0 || rule->deadband != 0;
+	const bool has_last = rule->stateful & BP_RULE_HAS_LAST;
 
 	v->c.next = next_word;
 	v->c.key = bp_state_key(rule->uid, topic_hash, BP_STATE_OF_PAIR);

@@ -128,11 +128,11 @@ void bp_rule_undo(struct bp_rule_state *table, uint64_t len, const struct bp_rul
 #define BP_RULE_UNDOS_MAX 3u
 static inline unsigned bp_rule_undos(const struct bp_rule *rule)
 {
-	return rule->quiet_ns != 0 || rule->deadband != 0 ? BP_RULE_UNDOS_MAX : 1;
+	return rule->stateful & BP_RULE_HAS_LAST ? BP_RULE_UNDOS_MAX : 1;
 }
 
 /* As above. `undo`: NULL, or bp_rule_undos() records for undoing it, the last one first; each has
- * the entry UINT64_MAX. */
+ * the entry UINT64_MAX, and keeps it if it is not needed. */
 enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
 	uint64_t now_ns, uint64_t *transition, enum bp_state_loss *loss, struct bp_rule_undo *undo);

@@ -18,6 +18,7 @@
  */
 
 #define BP_RULE_NONE UINT32_MAX
+#define BP_RULE_HAS_LAST 2u /* bit of stateful: quiet or deadband */
 
 /* Whether a worker can evaluate a value by this rule immediately, and how it finds the value. */
 enum bp_rule_fast {
@@ -57,7 +58,7 @@ struct bp_rule {
 	uint32_t slot;    /* of its statistics; kept over a reload when the rule is unchanged */
 	uint32_t next;    /* next rule on the same filter, or BP_RULE_NONE */
 	uint8_t fast;     /* enum bp_rule_fast */
-	uint8_t stateful; /* bp_rule_spec_stateful() */
+	uint8_t stateful; /* bp_rule_spec_stateful(), and BP_RULE_HAS_LAST */
 	uint8_t payload;
 	uint8_t to_client;   /* `to` holds {client} */
 	uint8_t destination; /* enum bp_destination_choice */

@@ -473,6 +473,8 @@ static int rule_fill(struct draft *d, uint32_t i)
 	r->quiet_ns = s->quiet_ns;
 	r->deadband = s->deadband;
 	r->stateful = bp_rule_spec_stateful(s);
+	if (s->quiet_ns != 0 || s->deadband != 0)
+		r->stateful |= BP_RULE_HAS_LAST;
 	r->fast = r->stateful || r->windowed ? BP_RULE_FAST_NO : fast_way(&d->sources[r->source]);
 	r->name_len = (uint8_t)name;
 	r->to_len = (uint16_t)to;

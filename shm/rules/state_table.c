@@ -196,6 +196,11 @@ static void note_undo(const struct bp_state_change *a, const struct bp_rule_stat
 {
 	if (a->undo == NULL)
 		return;
+	/* of an attempt that failed */
+	a->undo->entry = UINT64_MAX;
+	if (next == word)
+		return; /* no change: the record remains free */
+	atomic_signal_fence(memory_order_seq_cst);
 	*a->undo = (struct bp_rule_undo){.entry = UINT64_MAX,
 		.old_key = a->key,
 		.old_word = word,

@@ -2,6 +2,7 @@
 /* What a rule does at the edges that docs/reference/rules.md names: the path from the packet to the
  * verdict. The table of states is tested in tests/unit/shm/rules. */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/mqtt_worker.h"
 #include "test.h"
 
 #include <stdio.h>
@@ -127,6 +128,24 @@ static void repetition_of_qos_2_is_no_value(void **state)
 	rig_close(&rig);
 }
 
+/* A segment may have more values than the journal has records: only changes of a state need one. */
+static void unchanged_states_fill_no_journal(void **state)
+{
+	struct bp_rule_spec r = rig_rule("r", "t", BP_COND_GT, 80);
+	struct bytes b = {0};
+
+	(void)state;
+	r.quiet_ns = 1000000000;
+	r.deadband = 5;
+	open_with(&r, 1);
+	for (unsigned i = 0; i < 2 * BP_JOURNAL_UNDO; i++)
+		mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "t", .payload = "90"});
+	rig_send_bytes(&rig, &c, CLIENT, &b);
+	assert_string_equal(told(), "+90");
+	assert_in_range(rig.in->journal->undos, 1, 2 * BP_RULE_UNDOS_MAX);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +154,7 @@ int main(void)
 		cmocka_unit_test(decimal_beyond_the_range_is_the_largest),
 		cmocka_unit_test(repetition_of_qos_1_is_a_value),
 		cmocka_unit_test(repetition_of_qos_2_is_no_value),
+		cmocka_unit_test(unchanged_states_fill_no_journal),
 	};
 
 	return cmocka_run_group_tests_name("rule edges", tests, NULL, NULL);

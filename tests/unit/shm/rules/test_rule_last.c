@@ -30,7 +30,7 @@ static struct bp_rule rule_new(uint8_t repeat, uint64_t quiet_ns, double deadban
 	r.repeat = repeat;
 	r.quiet_ns = quiet_ns;
 	r.deadband = deadband;
-	r.stateful = 1;
+	r.stateful = 1 | (quiet_ns != 0 || deadband != 0 ? BP_RULE_HAS_LAST : 0);
 	return r;
 }
 
@@ -278,6 +278,33 @@ static void every_change_is_undone(void **state)
 	}
 }
 
+/* Records are few: a value that changes nothing needs none. */
+static void what_does_not_change_needs_no_record(void **state)
+{
+	static const double value[] = {90, 90, 91, 95, 70, 70};
+	static const unsigned used[] = {3, 0, 0, 2, 2, 1};
+	struct bp_rule r = rule_new(BP_REPEAT_EVERY, 5, 3);
+
+	(void)state;
+	clear_table();
+	for (unsigned i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
+		struct bp_rule_undo undo[BP_RULE_UNDOS_MAX];
+		uint64_t transition = 1;
+		enum bp_state_loss loss;
+		unsigned n = 0;
+
+		for (unsigned k = 0; k < BP_RULE_UNDOS_MAX; k++)
+			undo[k].entry = UINT64_MAX;
+		/* the quiet time has ended at the fourth value */
+		bp_rule_evaluate_undo(table, LEN, &r, 99, 7, value[i], i < 3 ? 0 : 3 * i + 2,
+			&transition, &loss, undo);
+		while (n < BP_RULE_UNDOS_MAX && undo[n].entry != UINT64_MAX)
+			n++;
+		if (n != used[i])
+			fail_msg("value %u: %u records, not %u", i, n, used[i]);
+	}
+}
+
 /* ---- a full table ---- */
 
 static void what_is_not_stored_suppresses_nothing(void **state)
@@ -461,6 +488,7 @@ int main(void)
 		cmocka_unit_test(adopted_states_begin_a_quiet_time),
 		cmocka_unit_test(view_has_the_last_alarm),
 		cmocka_unit_test(every_change_is_undone),
+		cmocka_unit_test(what_does_not_change_needs_no_record),
 		cmocka_unit_test(what_is_not_stored_suppresses_nothing),
 		cmocka_unit_test(random_values_against_the_model),
 		cmocka_unit_test(threads_send_one_alarm),
