@@ -342,10 +342,8 @@ static void restore(struct bp_mqtt_worker *in)
 		bp_journal_end(j);
 		return;
 	}
-	for (uint32_t i = j->undos < BP_JOURNAL_UNDO ? j->undos : BP_JOURNAL_UNDO; i-- != 0;) {
+	for (uint32_t i = j->undos < BP_JOURNAL_UNDO ? j->undos : BP_JOURNAL_UNDO; i-- != 0;)
 		bp_rule_undo(in->rule_state, in->rule_state_len, &j->undo[i]);
-		bp_part_state_undo(in->part_state, in->part_state_len, &j->undo[i]);
-	}
 	j->undos = 0;
 	bp_window_restore(in);
 	if (slot < (uint64_t)in->table.groups * BP_FLOW_WAYS && j->lines <= sizeof(*f) / 64) {

@@ -55,6 +55,10 @@ static uint32_t expand(const struct bp_mqtt_worker *in, const struct bp_rule *ru
 
 			if (bp_combined_level(in->rules, combined, at + 1, name, &p.text, &p.len))
 				step = name + 2;
+			/* the device chooses it: the topic must not be empty, or one of the broker
+			 */
+			if (p.len == 0 || (n == 0 && *p.text == '$'))
+				p = (struct piece){"_", 1};
 		}
 		if (n + p.len > BP_TOPIC_MAX)
 			return BP_TOPIC_MAX + 1;

@@ -11,10 +11,10 @@
  * Combinations: the truth of a part is stored, and the combination of this key evaluated.
  *
  * The parts of a key may be published on several workers at the same time. A worker stores its
- * truth before it reads those of the others, so of two workers at least one sees both. After it has
- * changed the state of the combination, it reads the truths again: where another worker has changed
- * the result meanwhile, the state may have been changed in the wrong order, and it is evaluated
- * again. So the last change agrees with the truths.
+ * truth before it reads those of the others, so of two workers at least one sees both. It reads the
+ * state before the truths, and changes it only where both disagree. Then it reads the truths again:
+ * where another worker has changed the result meanwhile, the state may have been changed in the
+ * wrong order, and it is evaluated again. So the last change agrees with the truths.
  */
 #define ROUNDS 64u
 
@@ -151,30 +151,53 @@ static void count(_Atomic uint64_t *stat)
 		stat, atomic_load_explicit(stat, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
+/* A raised state that is used less often counts as old, and could be evicted. */
+#define USE_NS 60000000000ull
+
+/*
+ * Whether the result changes the state, which was read before the truths: a result that another
+ * worker has overtaken since must not undo the transition that this one has made.
+ */
+static bool changes(const struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	const struct bp_rule_state_view *v, bool has_state, enum bp_truth result)
+{
+	if (result == BP_TRUTH_FALSE)
+		return has_state;
+	return !has_state || !v->raised || rule->repeat == BP_REPEAT_EVERY || rule->quiet_ns != 0 ||
+	       in->mono_ns - v->used_ns > USE_NS;
+}
+
 /* Evaluates the state of the combination until it agrees with the truths of the parts. */
 static void decide(struct bp_mqtt_worker *in, const struct bp_combined *c,
 	const struct bp_evaluated *of, const struct own *own, uint64_t topic_hash)
 {
 	struct bp_rule_stats *stats = &in->rule_stats[c->rule->slot];
-	enum bp_truth now = result(in, c, own), then;
+	enum bp_truth before = BP_TRUTH_UNKNOWN;
 
 	count(&stats->matched);
-	if (now == BP_TRUTH_UNKNOWN) {
-		bp_tally(in, BP_C_COMBINATION_UNKNOWN);
-		count(&stats->no_value);
-	}
-	for (unsigned i = 0; now != BP_TRUTH_UNKNOWN && i < ROUNDS; i++) {
+	for (unsigned i = 0; i < ROUNDS; i++) {
 		struct bp_evaluated result_of = *of;
+		struct bp_rule_state_view v;
+		const bool has_state = bp_rule_state_find(
+			in->rule_state, in->rule_state_len, c->rule, topic_hash, &v);
+		const enum bp_truth now = result(in, c, own);
 
+		if (now == BP_TRUTH_UNKNOWN && i == 0) {
+			bp_tally(in, BP_C_COMBINATION_UNKNOWN);
+			count(&stats->no_value);
+		}
+		if (now == BP_TRUTH_UNKNOWN || now == before)
+			return;
+		before = now;
 		result_of.combined = c;
 		result_of.type = BP_VALUE_NUMBER;
 		result_of.value = now == BP_TRUTH_TRUE;
-		bp_rule_apply(in, c->rule, &result_of, topic_hash);
+		if (changes(in, c->rule, &v, has_state, now))
+			bp_rule_apply(in, c->rule, &result_of, topic_hash);
+		else if (in->evaluated != NULL)
+			in->evaluated(
+				in->evaluated_arg, c->rule, &result_of.value, BP_VERDICT_NOTHING);
 		if (in->workers == 1)
-			return;
-		then = now;
-		now = result(in, c, own);
-		if (now == then)
 			return;
 	}
 }
@@ -206,8 +229,7 @@ void bp_combination_evaluate(struct bp_mqtt_worker *in, const struct bp_rule *pa
 	}
 	bp_work_add(&in->work, (rule->combination.n_parts + 1u) * BP_WORK_STATE + c.topic_len / 4);
 	c.key = bp_part_key(in->part_state, in->part_state_len, rule->uid, topic_hash);
-	loss = bp_part_state_store(&c.key, own.part, client, own.truth, of->value, in->mono_ns,
-		bp_journal_undo(in->journal, 1));
+	loss = bp_part_state_store(&c.key, own.part, client, own.truth, of->value, in->mono_ns);
 	if (loss == BP_STATE_NOT_KEPT) {
 		bp_tally(in, BP_C_COMBINATION_NOT_STORED);
 		own.kept = false;

@@ -20,8 +20,6 @@
 #define TRUTH 3u
 #define TIME_SHIFT 2
 #define CLOCK_SLACK_NS 1000000000ull
-/* An undo record of this table: no entry of the other one has such an index. */
-#define OF_PARTS (1ull << 62)
 
 uint64_t bp_part_state_len(uint32_t n)
 {
@@ -121,26 +119,6 @@ static struct bp_part_state *victim(const struct bp_part_key *k, struct bp_part_
 	return best;
 }
 
-static void note_undo(const struct bp_part_key *k, const struct bp_part_state *e,
-	const struct bp_rule_undo *change, struct bp_rule_undo *undo)
-{
-	if (undo == NULL)
-		return;
-	*undo = *change;
-	undo->entry = UINT64_MAX;
-	atomic_signal_fence(memory_order_seq_cst);
-	undo->entry = OF_PARTS | (uint64_t)(e - k->table);
-	atomic_signal_fence(memory_order_seq_cst);
-}
-
-void bp_part_state_undo(struct bp_part_state *table, uint64_t len, const struct bp_rule_undo *u)
-{
-	const uint64_t entry = u->entry ^ OF_PARTS;
-
-	if (entry < len)
-		(void)swap(&table[entry], u->new_key, u->new_word, u->old_key, u->old_word);
-}
-
 /* The entry of the key in the lowest way, or NULL. */
 static struct bp_part_state *find(struct bp_part_state *bucket, uint64_t key)
 {
@@ -171,36 +149,31 @@ static bool settle(
 }
 
 enum bp_state_loss bp_part_state_store(const struct bp_part_key *k, unsigned part, uint32_t client,
-	enum bp_truth truth, double value, uint64_t now_ns, struct bp_rule_undo *undo)
+	enum bp_truth truth, double value, uint64_t now_ns)
 {
 	struct bp_part_state *bucket = bucket_of(k, part);
-	struct bp_rule_undo change = {.new_key = key_of(k, part)};
+	const uint64_t key = key_of(k, part), word = now_ns << TIME_SHIFT | truth;
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	change.new_word = now_ns << TIME_SHIFT | truth;
 	for (unsigned n = 0; n < ATTEMPTS; n++) {
-		struct bp_part_state *e = find(bucket, change.new_key);
-		bool evicts = false;
+		struct bp_part_state *e = find(bucket, key);
+		uint64_t old_key = key, old_word;
 
-		if (e != NULL) {
-			change.old_key = change.new_key;
-			change.old_word = atomic_load(&e->word);
-		} else {
-			e = victim(k, bucket, client, now_ns, &change.old_key, &change.old_word);
-			evicts = change.old_key != 0;
-		}
+		if (e != NULL)
+			old_word = atomic_load(&e->word);
+		else
+			e = victim(k, bucket, client, now_ns, &old_key, &old_word);
 		if (e == NULL)
 			return BP_STATE_NOT_KEPT;
-		note_undo(k, e, &change, undo);
-		if (!swap(e, change.old_key, change.old_word, change.new_key, change.new_word))
+		if (!swap(e, old_key, old_word, key, word))
 			continue;
 		atomic_store_explicit(&e->value, bits, memory_order_relaxed);
-		atomic_store_explicit(
-			&e->check, check_of(bits, change.new_word), memory_order_relaxed);
+		atomic_store_explicit(&e->check, check_of(bits, word), memory_order_relaxed);
 		atomic_store_explicit(&e->client, client, memory_order_relaxed);
-		if (settle(bucket, e, change.new_key, change.new_word))
-			return evicts ? BP_STATE_HOLD_EVICTED : BP_STATE_NO_LOSS;
+		if (settle(bucket, e, key, word))
+			return old_key == 0 || old_key == key ? BP_STATE_NO_LOSS
+							      : BP_STATE_HOLD_EVICTED;
 	}
 	return BP_STATE_NOT_KEPT;
 }

@@ -42,14 +42,13 @@ static inline struct bp_part_key bp_part_key(
 	return (struct bp_part_key){table, len, bp_mix64(uid + bp_mix64(topic_hash))};
 }
 
-/* Stores the truth of a part; client: any number but 0. *undo: NULL, or the record for undoing it.
- * BP_STATE_NOT_KEPT: it is not stored, as no entry may be evicted. */
+/*
+ * Stores the truth of a part; client: any number but 0. BP_STATE_NOT_KEPT: it is not stored, as no
+ * entry may be evicted. There is no undo: a publication that is read again after a restart stores
+ * the same truth, and its journal restores the state of the combination.
+ */
 enum bp_state_loss bp_part_state_store(const struct bp_part_key *k, unsigned part, uint32_t client,
-	enum bp_truth truth, double value, uint64_t now_ns, struct bp_rule_undo *undo);
-
-/* Undoes such a change, if it was made and the entry is unchanged since. `u` is untrusted, and may
- * be of another table. */
-void bp_part_state_undo(struct bp_part_state *table, uint64_t len, const struct bp_rule_undo *u);
+	enum bp_truth truth, double value, uint64_t now_ns);
 
 /* The truth of a part, as any process reads it. */
 struct bp_part_view {

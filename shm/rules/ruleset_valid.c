@@ -36,7 +36,7 @@ static bool combination_valid(const struct bp_ruleset *rs, uint32_t i)
 
 	if (i >= rs->n_rules || c->n_parts == 0 || c->n_parts > BP_PARTS_MAX ||
 		c->n_names > BP_COMBINATION_NAMES_MAX || c->first_part < rs->n_rules ||
-		c->first_part > bp_ruleset_all(rs) - c->n_parts ||
+		(uint64_t)c->first_part + c->n_parts > bp_ruleset_all(rs) ||
 		!bp_program_valid(&c->program, c->n_parts))
 		return false;
 	for (unsigned k = 0; k < c->n_parts; k++) {
@@ -61,6 +61,8 @@ static bool role_valid(const struct bp_ruleset *rs, uint32_t i)
 	case BP_RULE_PART:
 		return i >= rs->n_rules && r->part.combination < rs->n_rules &&
 		       bp_ruleset_rule(rs, r->part.combination)->role == BP_RULE_COMBINATION &&
+		       r->part.part <
+			       bp_ruleset_rule(rs, r->part.combination)->combination.n_parts &&
 		       bp_ruleset_rule(rs, r->part.combination)->combination.first_part +
 				       (uint64_t)r->part.part ==
 			       i;
@@ -180,9 +182,11 @@ static bool reach(struct reached *r, uint32_t i)
 	return true;
 }
 
-static bool chain_reach(struct reached *rules, uint32_t first)
+/* No filter has a combination: only its parts are evaluated with a value of a payload. */
+static bool chain_reach(const struct bp_ruleset *rs, struct reached *rules, uint32_t first)
 {
-	return first == BP_RULE_NONE || reach(rules, first);
+	return first == BP_RULE_NONE ||
+	       (bp_ruleset_rule(rs, first)->role != BP_RULE_COMBINATION && reach(rules, first));
 }
 
 static bool nodes_valid(
@@ -194,13 +198,13 @@ static bool nodes_valid(
 		const struct bp_ruleset_node *n = &nodes[i];
 
 		if (!chain_valid(rs, n->rule, -1) || !chain_valid(rs, n->hash_rule, -1) ||
-			!chain_reach(rules, n->rule) || !chain_reach(rules, n->hash_rule) ||
+			!chain_reach(rs, rules, n->rule) || !chain_reach(rs, rules, n->hash_rule) ||
 			(n->plus && (n->plus <= i || n->plus >= rs->n_nodes ||
 					    !reach(nodes_reached, n->plus))))
 			return false;
 	}
 	for (uint32_t i = 0; i < bp_ruleset_all(rs); i++) {
-		if (!chain_reach(rules, bp_ruleset_rule(rs, i)->next))
+		if (!chain_reach(rs, rules, bp_ruleset_rule(rs, i)->next))
 			return false;
 	}
 	return true;

@@ -305,6 +305,77 @@ static void a_restart_keeps_the_truths(void **state)
 	finish(&rule);
 }
 
+/* One client publishes on 200 cells where four values fit. */
+static void a_client_that_invents_cells_evicts_its_own(void **state)
+{
+	struct bp_rule_spec rule = dry(BP_STEP_ALL);
+
+	rig_defaults(&rig);
+	rig.mqtt.max_combination_values = 2;
+	open_rig(&rule);
+	pressure("c1", "1");
+	for (unsigned i = 100; i < 300; i++) {
+		char cell[16];
+
+		snprintf(cell, sizeof(cell), "c%u", i);
+		temperature(cell, "90");
+	}
+	assert_true(rig_count(&rig, BP_C_COMBINATION_EVICTED) > 100);
+	temperature("c1", "90");
+	assert_string_equal(told(), "R c1");
+	finish(&rule);
+}
+
+/* All values belong to others that use them: a new one counts for its own publication alone. */
+static void a_value_without_space_is_evaluated_once(void **state)
+{
+	struct bp_rule_spec rule = dry(BP_STEP_ANY);
+	struct peer third;
+
+	rig_defaults(&rig);
+	rig.mqtt.max_combination_values = 2;
+	open_rig(&rule);
+	peer_init(&third, false, 3, 1, 2);
+	rig_connect(&rig, &third, 4, "third");
+	temperature("c1", "20");
+	temperature("c2", "20");
+	pressure("c3", "5");
+	pressure("c4", "5");
+	assert_int_equal(rig_count(&rig, BP_C_COMBINATION_NOT_STORED), 0);
+	rig_publish_text(&rig, &third, "plant/c5/pressure", "1");
+	assert_string_equal(told(), "R c5");
+	assert_int_equal(rig_count(&rig, BP_C_COMBINATION_NOT_STORED), 1);
+	rig_publish_text(&rig, &third, "plant/c5/pressure", "5");
+	assert_string_equal(told(), ""); /* the temperature is unknown */
+	finish(&rule);
+}
+
+/* A level that would make the topic of the alarm empty, or one of the broker, is '_'. */
+static void a_level_does_not_choose_the_topic_of_the_broker(void **state)
+{
+	static const struct {
+		const char *topic, *to;
+	} of[] = {{"$x", "_/alarm/$x"}, {"", "_/alarm/_"}, {"a$", "a$/alarm/a$"}};
+
+	for (unsigned i = 0; i < 3; i++) {
+		const struct bp_rule_spec part = rig_rule("", "p/{x}", BP_COND_GT, 80);
+		const uint8_t step[] = {BP_STEP_ANY | 1, BP_STEP_PART};
+		struct bp_rule_spec rule = combination(&part, 1, step, 2);
+		struct told_list l;
+		char topic[16];
+
+		snprintf(topic, sizeof(topic), "p/%s", of[i].topic);
+		snprintf(rule.to, sizeof(rule.to), "{x}/alarm/{x}");
+		begin(&rule);
+		rig_publish_text(&rig, &hot, topic, "90");
+		l = rig_told(&rig);
+		assert_int_equal(l.n, 1);
+		assert_string_equal(l.a[0].to, of[i].to); /* '$' is special only at the start */
+		told_free(&l);
+		finish(&rule);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +387,9 @@ int main(void)
 		cmocka_unit_test(the_alarm_has_the_parts_and_levels),
 		cmocka_unit_test(a_reload_keeps_the_keys_of_an_unchanged_combination),
 		cmocka_unit_test(a_restart_keeps_the_truths),
+		cmocka_unit_test(a_client_that_invents_cells_evicts_its_own),
+		cmocka_unit_test(a_value_without_space_is_evaluated_once),
+		cmocka_unit_test(a_level_does_not_choose_the_topic_of_the_broker),
 	};
 
 	return cmocka_run_group_tests_name("combinations", tests, NULL, NULL);

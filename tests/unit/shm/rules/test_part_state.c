@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ruleset_rig.h"
 #include "shm/rules/part_state.h"
-#include "tests/unit/shm/test.h"
 
 #define SECOND 1000000000ull
 
@@ -114,6 +114,75 @@ static void names_of_levels_are_read(void **state)
 	assert_true(bp_level_names_read("", 0, &n, &why, &at) && n.n == 0);
 }
 
+/* ---- images of another process ---- */
+
+/* Rule 0 is plain, rule 1 the combination of the parts 2 and 3. */
+static struct bp_ruleset *combined(void)
+{
+	static const uint8_t step[] = {BP_STEP_ALL | 2, BP_STEP_PART, BP_STEP_PART | 1};
+	struct bp_combination_spec *c = calloc(1, sizeof(*c) + 2 * sizeof(c->part[0]));
+	struct bp_rule_spec s[2];
+	struct bp_ruleset *rs;
+
+	assert_non_null(c);
+	spec(&s[0], "plain", "x/+");
+	spec(&s[1], "both", "");
+	spec(&c->part[0], "", "a/{x}");
+	spec(&c->part[1], "", "{x}/b");
+	memcpy(c->program.step, step, sizeof(step));
+	c->program.len = sizeof(step);
+	c->n_parts = 2;
+	s[1].combination = c;
+	rs = try_build(s, 2, 8, NULL, 1);
+	assert_non_null(rs);
+	free(c);
+	return rs;
+}
+
+static bool is_valid(const struct bp_ruleset *rs)
+{
+	return bp_ruleset_valid(rs, bp_ruleset_bank_size(8), 8);
+}
+
+static void damaged_combinations_are_refused(void **state)
+{
+	struct bp_ruleset *rs = combined();
+	struct bp_rule *rule = (struct bp_rule *)(void *)((uint8_t *)rs + rs->rules);
+
+	assert_true(is_valid(rs));
+	assert_true(rs->n_rules == 2 && rs->n_parts == 2);
+#define REFUSED(field_, value_)                                                                    \
+	do {                                                                                       \
+		const typeof(field_) was_ = field_;                                                \
+                                                                                                   \
+		field_ = (typeof(field_))(value_);                                                 \
+		assert_false(is_valid(rs));                                                        \
+		field_ = was_;                                                                     \
+		assert_true(is_valid(rs));                                                         \
+	} while (0)
+	REFUSED(rule[1].combination.n_parts, 1); /* part 1 is behind the parts */
+	REFUSED(rule[1].combination.n_parts, 0);
+	REFUSED(rule[1].combination.n_parts, 9);
+	REFUSED(rule[1].combination.first_part, 0x80000000u);
+	REFUSED(rule[1].combination.first_part, 3);
+	REFUSED(rule[1].combination.first_part, 1);
+	REFUSED(rule[1].combination.n_names, 9);
+	REFUSED(rule[1].combination.program.len, 49);
+	REFUSED(rule[1].combination.program.step[2], BP_STEP_PART | 2);
+	REFUSED(rule[1].role, BP_RULE_PLAIN);
+	REFUSED(rule[0].role, BP_RULE_PART);
+	REFUSED(rule[0].role, 3);
+	REFUSED(rule[2].role, BP_RULE_PLAIN);
+	REFUSED(rule[2].part.part, 1);
+	REFUSED(rule[3].part.part, 200);
+	REFUSED(rule[2].part.combination, 0);
+	REFUSED(rule[2].part.combination, 4);
+	REFUSED(rule[0].next, 1); /* a combination that a filter has */
+	REFUSED(rs->n_parts, UINT32_MAX - 1);
+	REFUSED(rs->n_parts, 1);
+	free(rs);
+}
+
 /* ---- the table ---- */
 
 static struct bp_part_state *table_new(uint64_t len)
@@ -138,8 +207,7 @@ static void a_truth_is_stored_with_its_time_and_value(void **state)
 	uint64_t word;
 
 	assert_int_equal(truth_of(&k, 0, 1), BP_TRUTH_UNKNOWN);
-	assert_int_equal(
-		bp_part_state_store(&k, 1, 9, BP_TRUTH_TRUE, 80.1, 100, NULL), BP_STATE_NO_LOSS);
+	assert_int_equal(bp_part_state_store(&k, 1, 9, BP_TRUTH_TRUE, 80.1, 100), BP_STATE_NO_LOSS);
 	assert_int_equal(truth_of(&k, 0, 100), BP_TRUTH_UNKNOWN);
 	assert_int_equal(truth_of(&other, 1, 100), BP_TRUTH_UNKNOWN);
 	word = bp_part_state_word(&k, 1);
@@ -158,26 +226,6 @@ static void a_truth_is_stored_with_its_time_and_value(void **state)
 	free(t);
 }
 
-static void an_undone_truth_is_the_one_before(void **state)
-{
-	struct bp_part_state *t = table_new(64);
-	const struct bp_part_key k = bp_part_key(t, 64, 5, 6);
-	struct bp_rule_undo first, second;
-
-	bp_part_state_store(&k, 0, 9, BP_TRUTH_TRUE, 1, 100, &first);
-	bp_part_state_store(&k, 0, 9, BP_TRUTH_FALSE, 2, 200, &second);
-	bp_rule_undo(NULL, 0, &second); /* it is of no other table */
-	bp_part_state_undo(t, 64, &second);
-	assert_int_equal(truth_of(&k, 0, 200), BP_TRUTH_TRUE);
-	bp_part_state_undo(t, 64, &second); /* it was not made since */
-	assert_int_equal(truth_of(&k, 0, 200), BP_TRUTH_TRUE);
-	bp_part_state_undo(t, 64, &first);
-	assert_int_equal(bp_part_state_word(&k, 0), 0);
-	second.entry = 1ull << 62 | 64; /* damaged */
-	bp_part_state_undo(t, 64, &second);
-	free(t);
-}
-
 /* One bucket: the oldest of the same client goes, and none of another one that was used. */
 static void a_client_evicts_only_its_own(void **state)
 {
@@ -187,19 +235,18 @@ static void a_client_evicts_only_its_own(void **state)
 	for (unsigned i = 0; i < 6; i++)
 		k[i] = bp_part_key(t, BP_PART_STATE_WAYS, 1, i);
 	for (unsigned i = 0; i < 2; i++) {
-		bp_part_state_store(&k[i], 0, 1, BP_TRUTH_TRUE, 0, 10 + i, NULL);
-		bp_part_state_store(&k[2 + i], 0, 2, BP_TRUTH_TRUE, 0, 20 + i, NULL);
+		bp_part_state_store(&k[i], 0, 1, BP_TRUTH_TRUE, 0, 10 + i);
+		bp_part_state_store(&k[2 + i], 0, 2, BP_TRUTH_TRUE, 0, 20 + i);
 	}
-	assert_int_equal(bp_part_state_store(&k[4], 0, 2, BP_TRUTH_TRUE, 0, 30, NULL),
-		BP_STATE_HOLD_EVICTED);
+	assert_int_equal(
+		bp_part_state_store(&k[4], 0, 2, BP_TRUTH_TRUE, 0, 30), BP_STATE_HOLD_EVICTED);
 	assert_int_equal(truth_of(&k[2], 0, 30), BP_TRUTH_UNKNOWN); /* its oldest */
 	assert_int_equal(truth_of(&k[0], 0, 30), BP_TRUTH_TRUE);
-	assert_int_equal(
-		bp_part_state_store(&k[5], 0, 3, BP_TRUTH_TRUE, 0, 31, NULL), BP_STATE_NOT_KEPT);
+	assert_int_equal(bp_part_state_store(&k[5], 0, 3, BP_TRUTH_TRUE, 0, 31), BP_STATE_NOT_KEPT);
 	assert_int_equal(truth_of(&k[5], 0, 31), BP_TRUTH_UNKNOWN);
 	/* an hour later all may go */
-	assert_int_equal(bp_part_state_store(
-				 &k[5], 0, 3, BP_TRUTH_TRUE, 0, BP_RULE_STATE_IDLE_NS + 50, NULL),
+	assert_int_equal(
+		bp_part_state_store(&k[5], 0, 3, BP_TRUTH_TRUE, 0, BP_RULE_STATE_IDLE_NS + 50),
 		BP_STATE_HOLD_EVICTED);
 	free(t);
 }
@@ -231,7 +278,7 @@ static void *store(void *arg)
 		const struct bp_part_key k = bp_part_key(s->table, BP_PART_STATE_WAYS, 1, i);
 
 		meet(s, 2 * i + 1);
-		bp_part_state_store(&k, 0, 1, BP_TRUTH_TRUE, 1, i + 1, NULL);
+		bp_part_state_store(&k, 0, 1, BP_TRUTH_TRUE, 1, i + 1);
 		meet(s, 2 * i + 2);
 		s->missing += truth_of(&k, 0, i + 1) != BP_TRUTH_TRUE;
 		for (unsigned a = 0; a < BP_PART_STATE_WAYS; a++)
@@ -262,8 +309,8 @@ int main(void)
 		cmocka_unit_test(programs_follow_kleene),
 		cmocka_unit_test(any_bytes_are_safe),
 		cmocka_unit_test(names_of_levels_are_read),
+		cmocka_unit_test(damaged_combinations_are_refused),
 		cmocka_unit_test(a_truth_is_stored_with_its_time_and_value),
-		cmocka_unit_test(an_undone_truth_is_the_one_before),
 		cmocka_unit_test(a_client_evicts_only_its_own),
 		cmocka_unit_test(a_key_has_one_entry),
 	};
