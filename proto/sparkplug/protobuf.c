@@ -20,9 +20,10 @@ bool bp_pb_long_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 
 bool bp_pb_skip_group(const uint8_t **at, const uint8_t *end, uint32_t number)
 {
-	uint32_t open[BP_PB_GROUPS_MAX] = {number};
+	uint32_t open[BP_PB_GROUPS_MAX]; /* above `depth` not set */
 	unsigned depth = 1;
 
+	open[0] = number;
 	while (depth != 0) {
 		uint32_t tag;
 		struct bp_pb_field f;

@@ -32,6 +32,8 @@ static void sparkplug_at(struct evaluation *j, const struct bp_value_source *sou
 {
 	enum bp_sparkplug_result r = BP_SPARKPLUG_UNCHANGED;
 
+	/* a metric may have two bytes */
+	bp_work_add(&j->in->work, BP_WORK_VALUE + 6 * (uint64_t)j->of.publish->payload_len);
 	if (j->sparkplug != NULL)
 		r = bp_sparkplug_value(
 			j->in, j->sparkplug, source, &j->of, j->topic_hash, &j->of.value);
@@ -56,10 +58,12 @@ static void value_at(struct evaluation *j, const struct bp_rule *rule)
 			j->source = UINT32_MAX;
 		return;
 	}
-	bp_work_add(&j->in->work, BP_WORK_VALUE + p->payload_len);
-	if (s->kind == BP_VALUE_SPARKPLUG)
+	if (s->kind == BP_VALUE_SPARKPLUG) {
 		sparkplug_at(j, s);
-	else if (j->of.beginning)
+		return;
+	}
+	bp_work_add(&j->in->work, BP_WORK_VALUE + p->payload_len);
+	if (j->of.beginning)
 		j->has_value = bp_value_beginning(p->payload, p->payload_len, s, &j->of.value);
 	else
 		j->has_value =
@@ -282,6 +286,7 @@ static void evaluate_devices(struct evaluation *j, const struct bp_sparkplug_mes
 	struct bp_sparkplug_device name;
 
 	for (uint32_t i = 0; i < node->devices && !j->cut; i++) {
+		j->cut = !bp_within_budget(j->in);
 		if (!bp_sparkplug_listed_device(j->in, node, i, &name, &device))
 			continue;
 		j->sparkplug = &device;

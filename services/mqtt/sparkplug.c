@@ -124,7 +124,8 @@ bool bp_sparkplug_begin(
 	if (!bp_sparkplug_topic(p->topic, p->topic_len, &m->topic) ||
 		m->topic.type == BP_SPARKPLUG_NCMD || m->topic.type == BP_SPARKPLUG_DCMD)
 		return false;
-	bp_work_add(&in->work, BP_WORK_VALUE + p->payload_len / 4);
+	/* read for its numbers, and a birth and death of a node for bdSeq, too */
+	bp_work_add(&in->work, BP_WORK_VALUE + 6 * (uint64_t)p->payload_len);
 	if (!bp_sparkplug_head(p->payload, p->payload_len, &head) && !j->beginning) {
 		bp_tally(in, BP_C_SPARKPLUG_MALFORMED);
 		return false;

@@ -6,7 +6,8 @@
 #define WAYS BP_RULE_STATE_WAYS
 #define ATTEMPTS 64u
 #define SAMPLE 64u /* entries that estimate a client's share of the table */
-#define IDLE_S ((uint32_t)(BP_RULE_STATE_IDLE_NS >> 30))
+/* Nodes report by exception, and a lost alias comes back only with the next birth. */
+#define IDLE_S ((uint32_t)(7 * 24 * BP_RULE_STATE_IDLE_NS >> 30))
 
 /* The half of the key that is not used for the bucket. */
 static uint64_t tag_of(uint64_t key)
