@@ -32,6 +32,30 @@ bool bp_value_overlap(const struct bp_rule_spec *rule, double *v)
 	return false;
 }
 
+/* A window and deadband compute with numbers, and a window with one of each publication. */
+static void check_numbers(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule)
+{
+	static const char *const key[] = {"window", "deadband"};
+
+	for (unsigned i = 0; i < sizeof(key) / sizeof(key[0]); i++) {
+		const struct bp_yaml *at = bp_yaml_find(n, key[i]);
+
+		if (at == NULL)
+			continue;
+		if (rule->value.type != BP_VALUE_NUMBER)
+			bp_error(r->messages, at->key->line, at->key->column,
+				"%s.%s: the value is no number; expected value type number, or no "
+				"%s",
+				r->path, key[i], key[i]);
+		else if (i == 0 && bp_value_has_elements(&rule->value))
+			bp_error(r->messages, at->key->line, at->key->column,
+				"%s.window: the path has [*], whose elements are compared before a "
+				"window; expected a path to one value, or no window",
+				r->path);
+	}
+}
+
 /* Settings of the value that exist only with others. */
 static void check_options(
 	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule)
@@ -68,8 +92,10 @@ static void check_options(
 
 void bp_check_value(struct bp_reader *r, const struct bp_yaml *n, struct bp_rule_spec *rule)
 {
-	if (n->kind == BP_YAML_MAP)
+	if (n->kind == BP_YAML_MAP) {
 		check_options(r, n, rule);
+		check_numbers(r, n, rule);
+	}
 	if (rule->value.type == BP_VALUE_STRING)
 		bp_condition_sort_strings(rule);
 }

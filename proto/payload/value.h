@@ -98,7 +98,9 @@ enum bp_value_type {
 enum bp_value_match { BP_ELEMENT_ANY, BP_ELEMENT_ALL };
 
 struct bp_value_source {
-	uint32_t kind; /* enum bp_value_kind */
+	uint8_t kind;     /* enum bp_value_kind */
+	uint8_t extended; /* in an image: CBOR, MSGPACK, or a member from `type` on is no default */
+	uint16_t pad;
 	struct bp_binary_source binary;
 	struct bp_sparkplug_source sparkplug;
 	union {                                  /* by kind */
@@ -106,7 +108,6 @@ struct bp_value_source {
 		struct bp_sparkplug_names names; /* BP_VALUE_SPARKPLUG */
 	};
 	/* Only of a source that is not plain: bp_value_select() reads it. */
-	uint8_t extended; /* in an image: CBOR, MSGPACK, or one of these is not the default */
 	uint8_t type;     /* enum bp_value_type */
 	uint8_t match;    /* enum bp_value_match */
 	uint8_t scaled;   /* the value is the number times `scale` plus `offset` */
@@ -124,6 +125,10 @@ static inline bool bp_value_has_elements(const struct bp_value_source *s)
 {
 	return bp_value_has_path(s) && s->json.every != 0;
 }
+
+/* The elements and the values at the path that are compared in one payload: an element of [*] with
+ * a value is two. A payload with more has no value. */
+#define BP_VALUE_ELEMENTS_MAX 8192
 
 #define BP_VALUE_STRINGS_MAX 16
 #define BP_VALUE_STRING_MAX 63 /* bytes of UTF-8 */
@@ -155,7 +160,7 @@ struct bp_value_rank {
 struct bp_value_result {
 	double value;
 	struct bp_value_text text; /* type string */
-	uint32_t elements;         /* number of values that were compared, for work accounting */
+	uint32_t elements; /* that were compared: at most BP_VALUE_ELEMENTS_MAX, or one more */
 };
 
 /*

@@ -34,14 +34,21 @@ static uint32_t every_before(const struct bp_json_path *path, uint32_t step)
 	return n;
 }
 
+/* Whether one more element is compared. */
+static bool count(struct bp_pick *p)
+{
+	p->elements += p->elements <= BP_VALUE_ELEMENTS_MAX;
+	return p->elements <= BP_VALUE_ELEMENTS_MAX;
+}
+
 void bp_pick_hit(struct bp_pick *p, uint32_t step)
 {
 	if (step >= p->path->steps) /* the root: there is one */
 		return;
-	if (p->path->step[step].every)
-		p->outer[every_before(p->path, step) + 1] = p->best;
-	else
+	if (!p->path->step[step].every)
 		p->best = p->outer[every_before(p->path, step)];
+	else if (count(p))
+		p->outer[every_before(p->path, step) + 1] = p->best;
 }
 
 double bp_value_scaled(const struct bp_value_source *source, double value)
@@ -52,12 +59,11 @@ double bp_value_scaled(const struct bp_value_source *source, double value)
 	return bp_number_in_range(value, value < 0);
 }
 
-void bp_pick_number(struct bp_pick *p, double value, const uint8_t *at, const uint8_t *end)
+static void put(struct bp_pick *p, double value, const uint8_t *at, const uint8_t *end)
 {
 	struct bp_candidate c = {
 		.has = true, .value = bp_value_scaled(p->source, value), .at = at, .end = end};
 
-	p->elements++;
 	if (p->rank == NULL) {
 		p->best = c;
 		return;
@@ -67,13 +73,19 @@ void bp_pick_number(struct bp_pick *p, double value, const uint8_t *at, const ui
 		p->best = c;
 }
 
+void bp_pick_number(struct bp_pick *p, double value, const uint8_t *at, const uint8_t *end)
+{
+	if (count(p))
+		put(p, value, at, end);
+}
+
 void bp_pick_json_number(struct bp_pick *p, const uint8_t *at, const uint8_t *end)
 {
 	if (p->rank != NULL) {
-		bp_pick_number(p, bp_number_value(at, end, end), at, end);
+		if (count(p))
+			put(p, bp_number_value(at, end, end), at, end);
 		return;
 	}
-	p->elements++;
 	p->best = (struct bp_candidate){.has = true, .unread = true, .at = at, .end = end};
 }
 
@@ -92,8 +104,8 @@ void bp_pick_string(struct bp_pick *p, const uint8_t *at, const uint8_t *end)
 {
 	struct bp_value_text text;
 
-	if (p->decode(at, end, &text))
-		bp_pick_number(p, string_index(p->strings, &text), at, end);
+	if (count(p) && p->decode(at, end, &text))
+		put(p, string_index(p->strings, &text), at, end);
 }
 
 bool bp_pick_result(const struct bp_pick *p, bool beginning, struct bp_value_result *out)
@@ -102,7 +114,8 @@ bool bp_pick_result(const struct bp_pick *p, bool beginning, struct bp_value_res
 
 	out->elements = p->elements;
 	/* another element may have a higher rank in the part that is not available */
-	if (!c->has || (beginning && p->rank != NULL && c->rank != p->rank->top))
+	if (!c->has || p->elements > BP_VALUE_ELEMENTS_MAX ||
+		(beginning && p->rank != NULL && c->rank != p->rank->top))
 		return false;
 	out->value = c->unread ? bp_value_scaled(p->source, bp_number_value(c->at, c->end, c->end))
 			       : c->value;

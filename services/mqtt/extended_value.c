@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/mqtt.h"
 #include "services/mqtt/mqtt_worker.h"
 
 /* Values with a type, a scale or several elements. */
@@ -39,6 +40,8 @@ bool bp_extended_value(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 		&result);
 	bp_work_add(&in->work,
 		BP_WORK_VALUE + p->payload_len + (uint64_t)result.elements * BP_WORK_ELEMENT);
+	if (result.elements > BP_VALUE_ELEMENTS_MAX)
+		bp_tally(in, BP_C_VALUE_ELEMENTS_EXCEEDED);
 	if (!found)
 		return false;
 	j->value = result.value;

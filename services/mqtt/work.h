@@ -39,7 +39,8 @@ enum {
 	BP_WORK_WINDOW_VALUE = 2,
 	BP_WORK_WINDOW_RANK = 10,
 	BP_WORK_VALUE = 20,
-	BP_WORK_ELEMENT = 100, /* a value of [*]: a long number, or a string and a list of 16 */
+	BP_WORK_ELEMENT =
+		50, /* of [*], and its value: a long number, or a string and a list of 16 */
 	BP_WORK_ALARM = 250,
 };
 

@@ -142,10 +142,13 @@ static void add_source(struct sum *s, const struct bp_rule_spec *r)
 {
 	struct bp_value_source source;
 	struct plain_source plain;
+	bool extended;
 
 	bp_value_source_canonical(&source, &r->value);
+	extended = source.extended;
+	source.extended = 0; /* it follows from the others */
 	if (source.kind == BP_VALUE_SPARKPLUG) {
-		add_bytes(s, &source, offsetof(struct bp_value_source, extended));
+		add_bytes(s, &source, offsetof(struct bp_value_source, type));
 	} else {
 		memset(&plain, 0, sizeof(plain));
 		plain.kind = source.kind;
@@ -153,7 +156,7 @@ static void add_source(struct sum *s, const struct bp_rule_spec *r)
 		memcpy(&plain.json, &source.json, sizeof(plain.json));
 		add_bytes(s, &plain, sizeof(plain));
 	}
-	if (!source.extended)
+	if (!extended)
 		return;
 	add_number(s, source.type);
 	add_number(s, source.match);

@@ -279,6 +279,8 @@
 		"worker_cpu_percent")                                                              \
 	X(MATCH, RULE, "matches", "matches of a PUBLISH and a rule")                               \
 	X(VALUE_MISSING, RULE, "value_missing", "value of the rule not found in the payload")      \
+	X(VALUE_ELEMENTS_EXCEEDED, RULE, "value_elements_exceeded",                                \
+		"of these, more elements of arrays than are compared in one payload")              \
 	X(SPARKPLUG_BIRTH, RULE, "sparkplug_births", "NBIRTH and DBIRTH messages of Sparkplug B")  \
 	X(SPARKPLUG_DEATH, RULE, "sparkplug_deaths", "NDEATH and DDEATH messages of Sparkplug B")  \
 	X(SPARKPLUG_DEATH_STALE, RULE, "sparkplug_deaths_stale",                                   \

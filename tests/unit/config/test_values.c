@@ -77,6 +77,14 @@ static void errors_name_what_does_not_fit(void **state)
 		{"raise: {one_of: [a]}}\n", "value of the rule is a number, which has no one_of"},
 		{"value: {type: string}, raise: \"> 5\"}\n", "the short form compares numbers"},
 		{"value: {json: $.a, match: any}, raise: {above: 5}}\n", "the path has no [*]"},
+		{"value: {type: boolean}, window: {values: 2, function: mean}, raise: {equals: "
+		 "true}}\n",
+			"rules[0].window: the value is no number"},
+		{"value: {json: \"$[*]\"}, window: {values: 2, function: mean}, raise: {above: "
+		 "5}}\n",
+			"rules[0].window: the path has [*]"},
+		{"value: {type: string}, deadband: 1, raise: {equals: a}}\n",
+			"rules[0].deadband: the value is no number"},
 		{"value: {json: $.a, cbor: $.b}, raise: {above: 5}}\n",
 			"both json and cbor are given"},
 		{"value: {binary: {type: int8}, type: string}, raise: {equals: a}}\n",

@@ -169,6 +169,33 @@ static void elements_are_work(void **state)
 	rig_close(&rig);
 }
 
+/* A payload with more elements than are compared has no value, and costs no more. */
+static void too_many_elements_have_no_value(void **state)
+{
+	static char text[2 * BP_VALUE_ELEMENTS_MAX + 64];
+	struct bp_rule_spec rule = json_rule("$[*]", BP_VALUE_NUMBER);
+
+	(void)state;
+	rule.raise = (struct bp_condition){BP_COND_GT, 8, 0};
+	for (unsigned n = BP_VALUE_ELEMENTS_MAX / 2; n <= BP_VALUE_ELEMENTS_MAX / 2 + 1; n++) {
+		uint64_t work;
+
+		open_rig(&rule, 1);
+		strcpy(text, "[9");
+		for (unsigned i = 1; i < n; i++)
+			strcpy(text + 2 * i, ",1");
+		strcpy(text + 2 * n, "]");
+		work = bp_mqtt_worker_work(rig.in);
+		rig_publish_text(&rig, &device, "t", text);
+		work = bp_mqtt_worker_work(rig.in) - work;
+		assert_in_range(work, 50 * BP_VALUE_ELEMENTS_MAX, 60 * BP_VALUE_ELEMENTS_MAX);
+		assert_int_equal(rig_told_count(&rig), n == BP_VALUE_ELEMENTS_MAX / 2);
+		assert_int_equal(rig_count(&rig, BP_C_VALUE_ELEMENTS_EXCEEDED),
+			n > BP_VALUE_ELEMENTS_MAX / 2);
+		rig_close(&rig);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +204,7 @@ int main(void)
 		cmocka_unit_test(booleans_and_scaled_numbers_raise),
 		cmocka_unit_test(elements_decide_by_the_conditions_of_each_rule),
 		cmocka_unit_test(elements_are_work),
+		cmocka_unit_test(too_many_elements_have_no_value),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
