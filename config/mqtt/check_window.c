@@ -34,12 +34,27 @@ static void check_percentile(
 void bp_check_window(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	const struct bp_rule_spec *rule = base;
+	const struct bp_yaml *values = bp_yaml_find(n, "values"), *time = bp_yaml_find(n, "time");
 
-	if (bp_yaml_find(n, "values") == NULL)
+	if (values == NULL && time == NULL)
 		bp_error(r->messages, n->line, n->column,
-			"%s has no size; expected values: N, such as {values: 16, function: mean}",
+			"%s has no size; expected values or time, such as {values: 16, function: "
+			"mean}",
+			r->path);
+	else if (values != NULL && time != NULL)
+		bp_error(r->messages, time->key->line, time->key->column,
+			"%s.time: the window has values; expected only one of them", r->path);
+	else if (time != NULL && bp_good(n, "function") != NULL &&
+		 rule->window.function == BP_WINDOW_PERCENTILE)
+		bp_error(r->messages, time->key->line, time->key->column,
+			"%s.time: function percentile needs each value; expected values: N",
 			r->path);
 	check_percentile(r, n, &rule->window);
+	if (rule->value.type != BP_VALUE_NUMBER || bp_value_has_elements(&rule->value))
+		bp_error(r->messages, n->key->line, n->key->column,
+			"%s: a window is of numbers, and of one from each payload; expected no "
+			"value.type and no [*] in the path, or no window",
+			r->path);
 }
 
 /* The window of a rule or of a part; `name`: of the rule. Returns 1 if there is one. */

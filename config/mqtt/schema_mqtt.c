@@ -159,6 +159,11 @@ static bool has_values(const void *base)
 	return ((const struct bp_rule_spec *)base)->window.values != 0;
 }
 
+static bool has_window_time(const void *base)
+{
+	return ((const struct bp_rule_spec *)base)->window.time_ns != 0;
+}
+
 static bool has_percentile(const void *base)
 {
 	return ((const struct bp_rule_spec *)base)->window.function == BP_WINDOW_PERCENTILE;
@@ -371,6 +376,8 @@ static const struct bp_setting rows[] = {
 	 .help = "The conditions evaluate a function of the last values of each topic instead of its last value. There is no result before the window has been full once."},
 	{.path = "mqtt.rules[].window.values", .type = &bp_type_uint, IN(bp_rule_spec, window.values), .flags = BP_RELOAD, .min = 2, .max = BP_WINDOW_VALUES_MAX, .present = has_values, .preset_text = "none",
 	 .help = "Number of values of the window, at most max_window_values."},
+	{.path = "mqtt.rules[].window.time", .type = &bp_type_duration, IN(bp_rule_spec, window.time_ns), .flags = BP_RELOAD, .min = BP_WINDOW_TIME_MIN, .max = BP_WINDOW_TIME_MAX, .present = has_window_time, .preset_text = "none",
+	 .help = "Time of the window, instead of values. A value leaves a sliding window between 15/16 of this time and all of it after it arrived."},
 	{.path = "mqtt.rules[].window.type", .type = &bp_type_enum, IN(bp_rule_spec, window.tumbling), .flags = BP_RELOAD, .enum_names = window_names, .preset = "sliding",
 	 .help = "sliding has a result for each value. tumbling has a result for each full window, and the next value begins an empty one."},
 	{.path = "mqtt.rules[].window.function", .type = &bp_type_enum, IN(bp_rule_spec, window.function), .flags = BP_REQUIRED | BP_RELOAD, .enum_names = function_names,

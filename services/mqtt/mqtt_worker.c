@@ -104,7 +104,9 @@ struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, st
 	in->journal = (struct bp_journal *)(void *)(shm->reassembly + worker * arena);
 	arena -= BP_JOURNAL_BYTES;
 	in->absence = bp_absence_create(shm, worker, shm->max_rules, record_mirrored);
-	if (in->absence == NULL ||
+	in->window_search =
+		bp_window_search_create(&in->windows, worker, shm->workers, record_mirrored);
+	if (in->absence == NULL || in->window_search == NULL ||
 		!allocate(in, arena, bounds.proven, o->shares_connections ? shm : NULL)) {
 		snprintf(err, err_size,
 			"no memory for inspection, or mqtt.carry_total is too large: %llu bytes "
@@ -138,6 +140,7 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 	free(in->key_topic);
 	free(in->delayed);
 	free(in->absence);
+	free(in->window_search);
 	free(in->fleet);
 	free(in);
 }
@@ -184,7 +187,9 @@ void bp_mqtt_worker_share(struct bp_mqtt_worker *in, unsigned share, unsigned sh
 
 uint64_t bp_mqtt_worker_timer(const struct bp_mqtt_worker *in)
 {
-	return bp_absence_due(in);
+	const uint64_t absence = bp_absence_due(in), window = bp_window_timer(in);
+
+	return absence < window ? absence : window;
 }
 
 void bp_mqtt_worker_follow_rules(struct bp_mqtt_worker *in, const struct bp_ruleset *const *active)
@@ -238,6 +243,7 @@ void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns)
 	bp_delayed_expire(in, mono_ns, EXPIRE_BUDGET);
 	bp_alarms_commit(in); /* of wills */
 	bp_absence_tick(in);
+	bp_window_tick(in);
 	bp_fleet_tick(in);
 	in->table.header->flows = in->table.count;
 	in->table.header->max_flows = in->table.capacity + in->table.max_unproven;

@@ -215,6 +215,7 @@ struct bp_mqtt_worker {
 	struct bp_part_state *part_state;
 	uint64_t part_state_len;
 	struct bp_window_table windows;
+	struct bp_window_search *window_search;
 	struct bp_ring *ring;
 	_Atomic uint64_t *next_alarm_id;
 	bp_mirror_fn mirror;
@@ -280,10 +281,22 @@ static inline struct bp_mqtt_view bp_publish_view(
 /* packet.c: notes and counts what was odd in a packet that was let pass. */
 void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t violations);
 
+struct bp_evaluated;
 /* window.c: adds the value of a rule with a window. True: *result is the one that its conditions
  * evaluate. False: it has none, which is counted. */
 bool bp_window_step(struct bp_mqtt_worker *in, const struct bp_rule *rule, uint64_t topic_hash,
-	uint32_t client, double value, double *result);
+	uint32_t client, const struct bp_evaluated *of, double *result);
+/* publish.c: evaluates the result of a window: an alarm, or a part of a combination. */
+void bp_window_result_apply(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	struct bp_evaluated *of, uint64_t topic_hash, uint32_t client);
+/* window_tick.c: windows whose time passes without a value. NULL: no memory. free() it. `whole`: a
+ * call evaluates all that are due. */
+struct bp_window_search *bp_window_search_create(
+	const struct bp_window_table *t, unsigned worker, unsigned workers, bool whole);
+void bp_window_tick(struct bp_mqtt_worker *in);
+void bp_window_note_due(struct bp_mqtt_worker *in, uint64_t due_ns);
+/* With `whole`: when the next one is due; UINT64_MAX: none. */
+uint64_t bp_window_timer(const struct bp_mqtt_worker *in);
 /* After a restart: undoes the changes of the segment in the journal. */
 void bp_window_restore(struct bp_mqtt_worker *in);
 

@@ -138,6 +138,15 @@ static void count_match(struct bp_mqtt_worker *in, struct bp_rule_stats *stats)
 		memory_order_relaxed);
 }
 
+void bp_window_result_apply(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	struct bp_evaluated *of, uint64_t topic_hash, uint32_t client)
+{
+	if (rule->role == BP_RULE_PART)
+		bp_combination_evaluate(in, rule, of, topic_hash, client);
+	else
+		apply(in, rule, of, topic_hash);
+}
+
 /* The result of the window replaces the value, for this rule alone. */
 static __attribute__((noinline)) void evaluate_window(
 	const struct evaluation *j, const struct bp_rule *rule)
@@ -146,14 +155,10 @@ static __attribute__((noinline)) void evaluate_window(
 	const uint32_t client = client_of(in, j->of.flow);
 	struct bp_evaluated of = j->of;
 
-	if (!bp_window_step(in, rule, j->topic_hash, client, j->of.value, &of.value)) {
-		if (__builtin_expect(in->evaluated != NULL, 0))
-			report(in, rule, NULL, BP_VERDICT_NOTHING);
-	} else if (rule->role == BP_RULE_PART) {
-		bp_combination_evaluate(in, rule, &of, j->topic_hash, client);
-	} else {
-		apply(in, rule, &of, j->topic_hash);
-	}
+	if (bp_window_step(in, rule, j->topic_hash, client, &j->of, &of.value))
+		bp_window_result_apply(in, rule, &of, j->topic_hash, client);
+	else if (__builtin_expect(in->evaluated != NULL, 0))
+		report(in, rule, NULL, BP_VERDICT_NOTHING);
 }
 
 static void evaluate(struct evaluation *j, uint32_t index)

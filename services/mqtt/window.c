@@ -12,20 +12,43 @@ static void charge(struct bp_mqtt_worker *in, const struct bp_window_spec *w)
 	bp_work_add(&in->work, BP_WORK_WINDOW + w->values * one);
 }
 
-bool bp_window_step(struct bp_mqtt_worker *in, const struct bp_rule *rule, uint64_t topic_hash,
-	uint32_t client, double value, double *result)
+static struct bp_window_origin origin_of(
+	const struct bp_mqtt_worker *in, const struct bp_evaluated *of)
 {
+	const struct bp_flow *f = of->flow;
+
+	return (struct bp_window_origin){.topic = of->publish->topic,
+		.topic_len = of->publish->topic_len,
+		.client_ip = f->client_ip,
+		.client_port = (uint16_t)(f->k1 >> 16),
+		.ip6 = (f->flags & BP_FLOW_IP6) != 0,
+		.client_id_len = f->client_id_len,
+		.client_id = f->client_id_len == 0
+				     ? NULL
+				     : bp_reassembly_data(in->reassembly, f->client_id)};
+}
+
+bool bp_window_step(struct bp_mqtt_worker *in, const struct bp_rule *rule, uint64_t topic_hash,
+	uint32_t client, const struct bp_evaluated *of, double *result)
+{
+	const struct bp_window_origin origin = origin_of(in, of);
 	struct bp_window_use u = {.rules = in->rules,
 		.rule = rule,
 		.topic_hash = topic_hash,
 		.now_ns = in->mono_ns,
 		.client = client,
+		.origin = &origin,
 		.worker = (uint16_t)in->worker,
 		.undo = bp_journal_window(in->journal)};
+	enum bp_window_result r;
 
 	charge(in, &rule->window);
 	u.unlogged = bp_window_unlogged(in->journal->window_serial, u.worker);
-	switch (bp_window_add(&in->windows, &u, value, result)) {
+	r = bp_window_add(&in->windows, &u, of->value, result);
+	bp_window_note_due(in, u.due_ns);
+	if (u.not_shown)
+		bp_tally(in, BP_C_WINDOW_TOPIC_TOO_LONG);
+	switch (r) {
 	case BP_WINDOW_VALUE:
 		if (u.evicted)
 			bp_tally(in, BP_C_WINDOW_EVICTED);

@@ -108,6 +108,7 @@ struct bp_ruleset {
 	uint64_t edge_key;              /* of the level hash */
 	uint32_t n_sparkplug;           /* rules with a value of Sparkplug B */
 	uint32_t pad;
+	uint64_t window_pane_ns; /* shortest pane of the windows that expire; 0: there are none */
 	uint32_t windows, n_windows; /* offset; of struct bp_ruleset_window, by ascending uid */
 	struct bp_mirror_target clone;
 };

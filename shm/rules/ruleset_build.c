@@ -5,6 +5,7 @@
 
 #include "shm/rules/rule_uid.h"
 #include "shm/rules/ruleset_image.h"
+#include "shm/rules/window.h"
 
 /*
  * The image is first built in ordinary memory, and copied to the bank only when all of it is known
@@ -58,6 +59,7 @@ struct draft {
 	uint64_t text_bytes;
 	uint32_t n_absent;
 	uint32_t n_windows;
+	uint64_t window_pane_ns;
 };
 
 static int no_memory(struct draft *d)
@@ -464,6 +466,9 @@ static int rule_fill(struct draft *d, uint32_t i)
 	r->windowed = s->window.given;
 	r->window = s->window;
 	d->n_windows += s->window.given;
+	if (s->window.given && bp_window_expires(&s->window) &&
+		(d->window_pane_ns == 0 || bp_window_pane_ns(&s->window) < d->window_pane_ns))
+		d->window_pane_ns = bp_window_pane_ns(&s->window);
 	r->payload = s->payload;
 	r->destination = s->destination;
 	r->severity = s->severity;
@@ -589,6 +594,7 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 	h->n_strings = d->n_strings;
 	h->windows = (uint32_t)windows;
 	h->n_windows = d->n_windows;
+	h->window_pane_ns = d->window_pane_ns;
 	h->edge_mask = (uint32_t)(slots - 1);
 	h->n_rules = d->n_specs;
 	h->n_parts = d->n - d->n_specs;

@@ -8,6 +8,7 @@
 
 #include "biplane/window.h"
 #include "shm/rules/ruleset.h"
+#include "shm/rules/watch.h"
 
 /*
  * The windows of rules, per (rule, topic), in the segment: they survive a restart of the data
@@ -56,8 +57,11 @@ struct bp_window {
 	uint32_t client;
 	uint32_t changing; /* worker + 1 that changes state and data; 0: they are consistent */
 	uint64_t unlogged; /* of the last change without undo: bp_window_unlogged() */
-	uint64_t pad[4];
-	uint64_t data[]; /* values, struct bp_window_timed or panes */
+	_Atomic uint64_t due_ns; /* when it expires: bp_window_expire(); 0: never */
+	uint64_t topic_hash;     /* of the text; 0: there is none */
+	uint64_t pad[2];
+	/* values, struct bp_window_timed or panes; at the end of the cell struct bp_watch_topic */
+	uint64_t data[];
 };
 _Static_assert(sizeof(struct bp_window_state) == 64 && sizeof(struct bp_window) == 128,
 	"one layout for all processes");
@@ -111,6 +115,13 @@ enum bp_window_result {
 	BP_WINDOW_NOT_STORED, /* the bucket is full of windows of others: likewise */
 };
 
+/* Who published, for results of a window that expires. */
+struct bp_window_origin {
+	const uint8_t *topic, *client_ip, *client_id;
+	uint16_t topic_len, client_port, client_id_len;
+	bool ip6;
+};
+
 /* The user of a window. */
 struct bp_window_use {
 	const struct bp_ruleset *rules; /* the active ones */
@@ -121,11 +132,35 @@ struct bp_window_use {
 	uint16_t worker;
 	uint64_t unlogged;           /* bp_window_unlogged(), where undo is NULL */
 	struct bp_window_undo *undo; /* or NULL */
-	bool evicted;                /* result: another window was replaced */
+	const struct bp_window_origin *origin;
+	/* results */
+	bool evicted;    /* another window was replaced */
+	bool not_shown;  /* the topic is too long for results without a value */
+	uint64_t due_ns; /* of the window; 0: never */
 };
 /* Adds a finite value to the window of (rule, topic). */
 enum bp_window_result bp_window_add(
 	const struct bp_window_table *t, struct bp_window_use *u, double value, double *result);
+
+/* Whether the window has results when its time passes without a value. */
+bool bp_window_expires(const struct bp_window_spec *w);
+/* The time of a pane of a time window. */
+static inline uint64_t bp_window_pane_ns(const struct bp_window_spec *w)
+{
+	return w->tumbling ? w->time_ns : w->time_ns / BP_WINDOW_PANES;
+}
+/* A window whose time has passed. */
+struct bp_window_expired {
+	uint32_t rule; /* index */
+	double result;
+	struct bp_watch_topic text; /* of its last value */
+};
+/* Evaluates the window in this cell if it is due; u: rules, now_ns, worker and undo are set. True:
+ * it has a result that its rule evaluates. */
+bool bp_window_expire(const struct bp_window_table *t, struct bp_window_use *u, uint64_t cell,
+	struct bp_window_expired *out);
+/* When the window in this cell is due; 0: never. */
+uint64_t bp_window_due(const struct bp_window_table *t, uint64_t cell);
 
 /* Undoes a change of this worker, whose process was killed. `u` is untrusted. False: another worker
  * has changed the window since, and it was emptied. */
@@ -147,6 +182,7 @@ static inline uint64_t bp_window_unlogged(uint64_t serial, uint16_t worker)
 struct bp_window_view {
 	struct bp_window_state state;
 	uint64_t used_ns;
+	uint32_t n; /* values in the window */
 };
 /* False: the pair has no window, or it changes too fast to be read. The table is untrusted. */
 bool bp_window_find(const struct bp_window_table *t, const struct bp_rule *rule,

@@ -17,6 +17,23 @@ void bp_window_values_place(const struct bp_window_spec *w, const struct bp_wind
 enum bp_window_result bp_window_values_add(const struct bp_window_spec *w,
 	struct bp_window_state *s, uint64_t *data, double value, uint64_t now_ns, double *result);
 
+/* window_panes.c: windows over time. */
+void bp_window_panes_place(const struct bp_window_spec *w, const struct bp_window_state *s,
+	uint64_t now_ns, struct bp_window_change *d);
+enum bp_window_result bp_window_panes_add(const struct bp_window_spec *w, struct bp_window_state *s,
+	uint64_t *data, double value, uint64_t now_ns, double *result);
+/* Its time passes without a value. */
+enum bp_window_result bp_window_panes_expire(const struct bp_window_spec *w,
+	struct bp_window_state *s, const uint64_t *data, uint64_t now_ns, double *result);
+/* When it does next, with another result; 0: never. */
+uint64_t bp_window_panes_due(
+	const struct bp_window_spec *w, const struct bp_window_state *s, const uint64_t *data);
+/* Values in the window. */
+uint32_t bp_window_panes_count(
+	const struct bp_window_spec *w, const struct bp_window_state *s, const void *data);
+/* Of a counter: by how much it increased from `before`; a lower value counts from 0. */
+double bp_window_increase(double before, double v);
+
 /* The function of n values; those of DELTA and RATE in the order of a ring whose oldest value is at
  * `first`. False: it has no result. */
 bool bp_window_of_values(const struct bp_window_spec *w, const void *data, uint32_t n,

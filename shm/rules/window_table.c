@@ -9,7 +9,7 @@
 
 #define OWNER 0xffffull
 #define LOCK_CHANGE (OWNER + 1)
-#define TEXT 192u /* of a time window: topic */
+#define TEXT (uint64_t)sizeof(struct bp_watch_topic)
 #define LINE 64u
 /* Workers read the clock once per walk, so one may be slightly behind another. A larger difference
  * means another boot of the machine. */
@@ -59,6 +59,13 @@ static uint64_t pair_key(uint64_t uid, uint64_t topic_hash)
 static uint64_t bucket_of(const struct bp_window_table *t, uint64_t key)
 {
 	return (uint64_t)((unsigned __int128)key * t->buckets >> 64);
+}
+
+/* For readers of other processes, which discard what changes meanwhile. */
+static void store_words(void *to, const void *from, size_t n)
+{
+	for (size_t i = 0; i < n / sizeof(uint64_t); i++)
+		__atomic_store_n((uint64_t *)to + i, ((const uint64_t *)from)[i], __ATOMIC_RELAXED);
 }
 
 /* ---- the lock of a bucket ---- */
@@ -162,6 +169,40 @@ static void note_undo(const struct bp_window_table *t, const struct bp_window_us
 	order();
 }
 
+static struct bp_watch_topic *text_at(const struct bp_window_table *t, struct bp_window *c)
+{
+	return (struct bp_watch_topic *)(void *)((uint8_t *)c + t->stride - TEXT);
+}
+
+/* The topic and its client, for results without a value. The hash is 0 while they are written. */
+static void write_text(
+	const struct bp_window_table *t, struct bp_window *c, const struct bp_window_use *u)
+{
+	const struct bp_window_origin *o = u->origin;
+	struct bp_watch_topic *text = text_at(t, c);
+
+	if (o == NULL || (c->topic_hash == u->topic_hash && text->client == u->client &&
+				 text->client_port == o->client_port))
+		return;
+	c->topic_hash = 0;
+	order();
+	memset(text, 0, sizeof(*text));
+	if (o->topic_len > BP_WATCH_TOPIC_MAX)
+		return;
+	text->client = u->client;
+	text->topic_len = o->topic_len;
+	text->client_port = o->client_port;
+	text->ip6 = o->ip6;
+	memcpy(text->client_ip, o->client_ip, sizeof(text->client_ip));
+	memcpy(text->topic, o->topic, o->topic_len);
+	if (o->client_id_len <= BP_WATCH_CLIENT_MAX) {
+		text->client_id_len = (uint8_t)o->client_id_len;
+		memcpy(text->client_id, o->client_id, o->client_id_len);
+	}
+	order();
+	c->topic_hash = u->topic_hash;
+}
+
 /* Changes the cell of this way, whose key is `old`. */
 static enum bp_window_result change(const struct bp_window_table *t, struct bp_window_use *u,
 	_Atomic uint64_t *key_at, struct bp_window *c, uint64_t key, double value, double *result)
@@ -175,7 +216,10 @@ static enum bp_window_result change(const struct bp_window_table *t, struct bp_w
 	if (old != key || elapsed(next.last_ns, u->now_ns) == UINT64_MAX)
 		next = (struct bp_window_state){
 			.changes = next.changes, .pane = next.pane + BP_WINDOW_PANES};
-	bp_window_values_place(w, &next, &d);
+	if (w->values != 0)
+		bp_window_values_place(w, &next, &d);
+	else
+		bp_window_panes_place(w, &next, u->now_ns, &d);
 	note_undo(t, u, c, old, d.offset, d.len);
 	c->changing = u->worker + 1u;
 	order();
@@ -186,9 +230,18 @@ static enum bp_window_result change(const struct bp_window_table *t, struct bp_w
 		atomic_store_explicit(key_at, key, memory_order_relaxed);
 	}
 	next.changes++;
-	r = bp_window_values_add(w, &next, c->data, value, u->now_ns, result);
-	c->state = next;
-	c->used_ns = u->now_ns;
+	if (w->values != 0)
+		r = bp_window_values_add(w, &next, c->data, value, u->now_ns, result);
+	else
+		r = bp_window_panes_add(w, &next, c->data, value, u->now_ns, result);
+	store_words(&c->state, &next, sizeof(next));
+	if (bp_window_expires(w)) {
+		write_text(t, c, u);
+		u->not_shown = c->topic_hash == 0;
+		u->due_ns = u->not_shown ? 0 : next.pane_ns;
+	}
+	atomic_store_explicit(&c->due_ns, u->due_ns, memory_order_relaxed);
+	__atomic_store_n(&c->used_ns, u->now_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->client, u->client, __ATOMIC_RELAXED);
 	order();
 	c->changing = 0;
@@ -211,7 +264,8 @@ enum bp_window_result bp_window_add(
 	enum bp_window_result r = BP_WINDOW_NOT_STORED;
 	int way;
 
-	u->evicted = false;
+	u->evicted = u->not_shown = false;
+	u->due_ns = 0;
 	if (u->rule->window.values >
 		bp_window_capacity(t->stride, (enum bp_window_function)u->rule->window.function))
 		return BP_WINDOW_NOT_STORED;
@@ -233,6 +287,62 @@ enum bp_window_result bp_window_add(
 	return r;
 }
 
+/* ---- time passes without a value ---- */
+
+uint64_t bp_window_due(const struct bp_window_table *t, uint64_t cell)
+{
+	if (atomic_load_explicit(&t->bucket[cell / BP_WINDOW_WAYS].key[cell % BP_WINDOW_WAYS],
+		    memory_order_relaxed) == 0)
+		return 0;
+	return atomic_load_explicit(&cell_at(t, cell)->due_ns, memory_order_relaxed);
+}
+
+static bool expire(const struct bp_window_table *t, struct bp_window_use *u, uint64_t key,
+	struct bp_window *c, struct bp_window_expired *out)
+{
+	const uint32_t index = bp_ruleset_window(u->rules, c->uid);
+	const struct bp_window_spec *w;
+	struct bp_window_state next = c->state;
+	enum bp_window_result r;
+
+	if (index == BP_RULE_NONE || c->topic_hash == 0 || key != pair_key(c->uid, c->topic_hash)) {
+		atomic_store_explicit(&c->due_ns, 0, memory_order_relaxed);
+		return false;
+	}
+	w = &bp_ruleset_rule(u->rules, index)->window;
+	out->rule = index;
+	out->text = *text_at(t, c);
+	note_undo(t, u, c, key, 0, 0);
+	c->changing = u->worker + 1u;
+	order();
+	next.changes++;
+	r = bp_window_panes_expire(w, &next, c->data, u->now_ns, &out->result);
+	store_words(&c->state, &next, sizeof(next));
+	order();
+	c->changing = 0;
+	atomic_store_explicit(
+		&c->due_ns, bp_window_panes_due(w, &next, c->data), memory_order_relaxed);
+	return r == BP_WINDOW_VALUE;
+}
+
+bool bp_window_expire(const struct bp_window_table *t, struct bp_window_use *u, uint64_t cell,
+	struct bp_window_expired *out)
+{
+	struct bp_window_bucket *b = &t->bucket[cell / BP_WINDOW_WAYS];
+	uint64_t due;
+	bool has = false;
+
+	if (!lock(b, u->worker))
+		return false;
+	due = bp_window_due(t, cell);
+	if (due != 0 && due <= u->now_ns)
+		has = expire(t, u,
+			atomic_load_explicit(&b->key[cell % BP_WINDOW_WAYS], memory_order_relaxed),
+			cell_at(t, cell), out);
+	unlock(b);
+	return has;
+}
+
 /* ---- after a restart ---- */
 
 static void restore(const struct bp_window_table *t, const struct bp_window_undo *u)
@@ -242,6 +352,7 @@ static void restore(const struct bp_window_table *t, const struct bp_window_undo
 	memcpy((uint8_t *)c->data + u->offset, u->unit, u->len);
 	c->state = u->state;
 	c->uid = u->old_uid;
+	atomic_store_explicit(&c->due_ns, c->state.pane_ns, memory_order_relaxed);
 	atomic_store_explicit(&t->bucket[u->cell / BP_WINDOW_WAYS].key[u->cell % BP_WINDOW_WAYS],
 		u->old_key, memory_order_relaxed);
 	order();
@@ -340,6 +451,9 @@ bool bp_window_find(const struct bp_window_table *t, const struct bp_rule *rule,
 			return false;
 		c = cell_at(t, at * BP_WINDOW_WAYS + (unsigned)way);
 		copy_words(&v->state, &c->state, sizeof(v->state));
+		v->n = rule->window.values != 0
+			       ? v->state.n
+			       : bp_window_panes_count(&rule->window, &v->state, c->data);
 		v->used_ns = __atomic_load_n(&c->used_ns, __ATOMIC_RELAXED);
 		atomic_thread_fence(memory_order_acquire);
 		if (atomic_load_explicit(&b->lock, memory_order_relaxed) == seen)

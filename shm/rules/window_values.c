@@ -127,8 +127,7 @@ static double percentile_of(const double *v, uint32_t n, double percentile)
 
 /* ---- rate ---- */
 
-/* Of a counter: by how much it increased from `before`; a lower value counts from 0. */
-static double increase(double before, double v)
+double bp_window_increase(double before, double v)
 {
 	const double up = v >= before ? v - before : v;
 
@@ -144,7 +143,7 @@ static bool rate_of(const struct bp_window_timed *v, uint32_t n, uint32_t first,
 	for (uint32_t i = 1; i < n; i++) {
 		const uint32_t next = at + 1 == n ? 0 : at + 1;
 
-		sum += increase(v[at].value, v[next].value);
+		sum += bp_window_increase(v[at].value, v[next].value);
 		at = next;
 	}
 	if (n < 2 || v[at].ns <= v[first].ns)

@@ -323,6 +323,9 @@
 		"values of parts not stored: table full of other clients' values")                 \
 	X(WINDOW_NO_RESULT, RULE, "window_no_result",                                              \
 		"values whose window has no result: not full since it began, or times equal")      \
+	X(WINDOW_EXPIRED, RULE, "window_expired", "results of time windows without a new value")   \
+	X(WINDOW_TOPIC_TOO_LONG, RULE, "window_topic_too_long",                                    \
+		"values of time windows without results by time alone: topic over 184 bytes")      \
 	X(WINDOW_EVICTED, RULE, "window_evicted",                                                  \
 		"windows evicted: table full (mqtt.max_windows)")                                  \
 	X(WINDOW_NOT_STORED, RULE, "window_not_stored",                                            \

@@ -318,6 +318,8 @@
 		.good = {{"-40", "-40"}}, .bad = {{"x", "not a finite decimal number"}}},
 	{"mqtt.rules[].window.values", WINDOW, "", .good = {{"2", "2"}, {"128", "128"}},
 		.bad = {{"1", "too small"}, {"1025", "too large"}, {"129", "at most 128, or a higher"}}},
+	{"mqtt.rules[].window.time", WINDOW, "", .good = {{"100ms", "100ms"}, {"1d", "1d"}},
+		.bad = {{"99ms", "too small"}, {"25h", "too large"}}},
 	{"mqtt.rules[].window.type", WINDOW "values: 2\n        ", "",
 		.good = {{"sliding", "sliding"}, {"tumbling", "tumbling"}},
 		.bad = {{"hopping", "not a valid choice"}}},

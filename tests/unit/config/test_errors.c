@@ -470,8 +470,15 @@ static void rules_must_agree(void **state)
 		"f.yaml:5:16: mqtt.max_windows: 2 rules have a window, and each needs one per "
 		"topic; expected at least 2\n");
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", window: {function: sum, "
+		  "values: 2, time: 1s}}\n    - {name: s, topic: t, raise: \"> 1\", window: "
+		  "{function: percentile, percentile: 5, time: 1s}}\n",
+		"f.yaml:6:76: mqtt.rules[0].window.time: the window has values; expected only one "
+		"of them\n"
+		"f.yaml:7:87: mqtt.rules[1].window.time: function percentile needs each value; "
+		"expected values: N\n");
+	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", window: {function: sum, "
 		  "percentile: 5}}\n",
-		"f.yaml:6:49: mqtt.rules[0].window has no size; expected values: N, such as "
+		"f.yaml:6:49: mqtt.rules[0].window has no size; expected values or time, such as "
 		"{values: 16, function: mean}\n"
 		"f.yaml:6:65: mqtt.rules[0].window.percentile: the function is not percentile; "
 		"expected function: percentile, or no percentile\n");

@@ -94,6 +94,94 @@ static void payloads_without_value_do_not_count(void **state)
 	rig_close(&rig);
 }
 
+static struct bp_rule_spec time_rule(
+	const char *name, enum bp_window_function f, uint64_t time_ns, double below)
+{
+	struct bp_rule_spec r = window_rule(name, f, 0, 0);
+
+	r.raise = (struct bp_condition){BP_COND_LT, below, 0};
+	r.window.time_ns = time_ns;
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	return r;
+}
+
+static void wait_ms(unsigned ms)
+{
+	for (unsigned i = 0; i < ms; i += 50) {
+		rig_advance(&rig, SECOND / 20);
+		bp_mqtt_worker_tick(rig.in, rig.mono_ns);
+	}
+}
+
+/* Alarms come without a publication, with the topic and the client of the last one. */
+static void a_time_window_counts_and_falls_to_zero(void **state)
+{
+	struct bp_rule_spec r = time_rule("few", BP_WINDOW_COUNT, 16 * SECOND, 2);
+	struct told_list l;
+
+	(void)state;
+	open_with(&r, 1);
+	for (unsigned i = 0; i < 20; i++) {
+		PUBLISH("t/a", "1");
+		wait_ms(1000);
+	}
+	assert_int_equal(rig_told_count(&rig), 0);
+	wait_ms(13000); /* of the last values, one is left */
+	assert_int_equal(rig_told_count(&rig), 0);
+	wait_ms(2000);
+	l = rig_told(&rig);
+	assert_int_equal(l.n, 1);
+	assert_true(l.a[0].value == 1 && l.a[0].state == BP_ALARM_RAISED);
+	assert_string_equal(l.a[0].topic, "t/a");
+	assert_string_equal(l.a[0].client, "x");
+	assert_int_equal(l.a[0].client_port, c.client_port);
+	assert_int_equal(l.a[0].payload_len, 0);
+	told_free(&l);
+	wait_ms(5000);
+	assert_int_equal(rig_told_count(&rig), 0);
+	PUBLISH("t/a", "1", "1");
+	l = rig_told(&rig);
+	assert_int_equal(l.n, 1);
+	assert_true(l.a[0].value == 2 && l.a[0].state == BP_ALARM_CLEARED);
+	told_free(&l);
+	assert_true(rig_count(&rig, BP_C_WINDOW_EXPIRED) >= 3);
+	rig_close(&rig);
+}
+
+/* A restart between the last value and the end of its window. */
+static void a_time_window_expires_after_a_restart(void **state)
+{
+	struct bp_rule_spec r = time_rule("sum", BP_WINDOW_SUM, 10 * SECOND, 8);
+
+	(void)state;
+	r.window.tumbling = true;
+	open_with(&r, 1);
+	PUBLISH("t/a", "3", "4");
+	rig_restart(&rig);
+	wait_ms(9000);
+	assert_int_equal(rig_told_count(&rig), 0);
+	wait_ms(2000);
+	assert_string_equal(rig_told_values(&rig), "7");
+	rig_close(&rig);
+}
+
+static void long_topics_have_no_result_by_time(void **state)
+{
+	struct bp_rule_spec r = time_rule("few", BP_WINDOW_COUNT, SECOND, 2);
+	char topic[400] = "t/";
+
+	(void)state;
+	memset(topic + 2, 'x', 190);
+	open_with(&r, 1);
+	PUBLISH(topic, "1");
+	wait_ms(2000);
+	assert_int_equal(rig_told_count(&rig), 0);
+	assert_int_equal(rig_count(&rig, BP_C_WINDOW_TOPIC_TOO_LONG), 1);
+	PUBLISH(topic, "1");
+	assert_string_equal(rig_told_values(&rig), "1");
+	rig_close(&rig);
+}
+
 /* Windows outlive the process, and a reload that leaves the rule unchanged. */
 static void windows_survive_restart_and_reload(void **state)
 {
@@ -144,6 +232,9 @@ int main(void)
 		cmocka_unit_test(each_topic_and_rule_has_a_window),
 		cmocka_unit_test(window_with_hysteresis),
 		cmocka_unit_test(payloads_without_value_do_not_count),
+		cmocka_unit_test(a_time_window_counts_and_falls_to_zero),
+		cmocka_unit_test(a_time_window_expires_after_a_restart),
+		cmocka_unit_test(long_topics_have_no_result_by_time),
 		cmocka_unit_test(windows_survive_restart_and_reload),
 		cmocka_unit_test(one_client_cannot_take_all_windows),
 	};

@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 struct image {
 	struct bp_ruleset head;
 	struct bp_ruleset_window window[4];
+	struct bp_rule rule __attribute__((aligned(64)));
 };
 
 static struct bp_window_table table;
@@ -53,6 +55,8 @@ static void set_rule(uint64_t uid, enum bp_window_function f, uint32_t values, b
 	active.head = (struct bp_ruleset){
 		.generation = 1, .n_windows = 1, .windows = offsetof(struct image, window)};
 	active.window[0].uid = uid;
+	active.head.rules = offsetof(struct image, rule);
+	active.rule = rule;
 }
 
 static enum bp_window_result add_as(
@@ -180,6 +184,147 @@ static void results_are_those_of_the_definition(void **state)
 			for (unsigned tumbling = 0; tumbling < 2; tumbling++)
 				check_random((enum bp_window_function)f, values[i], tumbling,
 					1 + f + 16 * i + 256 * tumbling);
+	close_table();
+}
+
+/* ---- windows over time ---- */
+
+static void set_time_rule(uint64_t uid, enum bp_window_function f, uint64_t time_ns, bool tumbling)
+{
+	set_rule(uid, f, 0, tumbling);
+	rule.window.time_ns = time_ns;
+	active.rule = rule;
+}
+
+/* The reference has all values and their times, and knows only how long a pane is. */
+static void check_random_time(enum bp_window_function f, bool tumbling, uint64_t seed)
+{
+	enum { VALUES = 600 };
+	static double v[VALUES];
+	static uint64_t ns[VALUES];
+	const uint64_t time = 8 * SECOND, pane = tumbling ? time : time / BP_WINDOW_PANES;
+	uint32_t first = 0, results = 0;
+
+	set_time_rule(seed, f, time, tumbling);
+	for (uint32_t i = 0; i < VALUES; i++) {
+		double want = 0, got = 0;
+		uint64_t newest;
+		bool has;
+
+		v[i] = any_value(&seed);
+		now += test_below(&seed, 16) == 0 ? test_below(&seed, 20) * SECOND
+						  : test_below(&seed, 500) * (SECOND / 1000);
+		ns[i] = now;
+		newest = (now - ns[0]) / pane;
+		if (tumbling) { /* all before this value, if they were in another window */
+			has = i != 0 && (ns[i - 1] - ns[0]) / pane != newest &&
+			      expected(f, v + first, ns + first, i - first, 0, &want);
+			if (i != 0 && (ns[i - 1] - ns[0]) / pane != newest)
+				first = i;
+		} else {
+			while ((ns[first] - ns[0]) / pane + BP_WINDOW_PANES <= newest)
+				first++;
+			has = now - ns[0] >= time &&
+			      expected(f, v + first, ns + first, i + 1 - first, 0, &want);
+		}
+		assert_int_equal(add(v[i], &got), has ? BP_WINDOW_VALUE : BP_WINDOW_NONE);
+		if (has)
+			close_to(got, want);
+		results += has;
+	}
+	assert_true(results > 10);
+}
+
+static void results_over_time_are_those_of_the_definition(void **state)
+{
+	(void)state;
+	open_table(64, 16);
+	for (unsigned f = 0; f < BP_WINDOW_PERCENTILE; f++)
+		for (unsigned tumbling = 0; tumbling < 2; tumbling++)
+			for (unsigned i = 0; i < 5; i++)
+				check_random_time((enum bp_window_function)f, tumbling,
+					1000 + f + 16 * i + 256 * tumbling);
+	close_table();
+}
+
+/* What expires until `end`, at the times at which it is due: "time:result", in seconds since
+ * 1000 s. */
+static const char *expired(uint64_t end)
+{
+	static char text[512];
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (bool any = true; any;) {
+		any = false;
+		for (uint64_t cell = 0; cell < table.buckets * BP_WINDOW_WAYS; cell++) {
+			const uint64_t due = bp_window_due(&table, cell);
+			struct bp_window_use u = {.rules = &active.head, .now_ns = due};
+			struct bp_window_expired x;
+
+			if (due == 0 || due > end)
+				continue;
+			any = true;
+			if (bp_window_expire(&table, &u, cell, &x))
+				n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%g:%g",
+					n != 0 ? " " : "", (double)due / SECOND - 1000, x.result);
+			assert_true(bp_window_due(&table, cell) != due);
+		}
+	}
+	now = end;
+	return text;
+}
+
+static void publish_at(double seconds, double value)
+{
+	static const uint8_t ip[16] = {10, 0, 0, 1};
+	const struct bp_window_origin origin = {.topic = (const uint8_t *)"t/a",
+		.topic_len = 3,
+		.client_ip = ip,
+		.client_id = (const uint8_t *)"dev",
+		.client_id_len = 3};
+	struct bp_window_use u = {.rules = &active.head,
+		.rule = &rule,
+		.topic_hash = 1,
+		.now_ns = (uint64_t)(seconds * SECOND) + 1000 * SECOND,
+		.client = 7,
+		.origin = &origin};
+	double result;
+
+	now = u.now_ns;
+	(void)bp_window_add(&table, &u, value, &result);
+	assert_false(u.not_shown);
+}
+
+/* The image has the rule itself, for bp_window_expire(). */
+static void time_passes_without_values(void **state)
+{
+	(void)state;
+	open_table(8, 8);
+	set_time_rule(5, BP_WINDOW_COUNT, 16 * SECOND, false);
+	publish_at(0, 1);
+	publish_at(0.5, 1);
+	publish_at(8, 1);
+	/* full after 16 s, when the first pane leaves; the last value leaves with its pane */
+	assert_string_equal(expired(2000 * SECOND), "16:1 24:0");
+	publish_at(1100, 1);
+	assert_string_equal(expired(3000 * SECOND), "1116:0");
+	set_time_rule(6, BP_WINDOW_SUM, 10 * SECOND, true);
+	publish_at(2000, 5);
+	publish_at(2004, 6);
+	assert_string_equal(expired(4000 * SECOND), "2010:11 2020:0");
+	publish_at(3003, 7); /* the windows begin at 2000 + 10 n */
+	assert_string_equal(expired(5000 * SECOND), "3010:7 3020:0");
+	set_time_rule(7, BP_WINDOW_MAX, 10 * SECOND, true);
+	publish_at(4000, 5);
+	assert_string_equal(expired(6000 * SECOND), "4010:5"); /* nothing has no maximum */
+	set_time_rule(8, BP_WINDOW_MAX, 10 * SECOND, false);
+	publish_at(5000, 5);
+	assert_string_equal(expired(7000 * SECOND), "");
+	set_time_rule(9, BP_WINDOW_RATE, 16 * SECOND, false);
+	publish_at(6000, 5);
+	publish_at(6016, 37);
+	assert_string_equal(expired(9000 * SECOND), "6032:0");
 	close_table();
 }
 
@@ -340,6 +485,23 @@ static void longer_windows_than_the_table_has_are_refused(void **state)
 	assert_int_equal(add(1, &result), BP_WINDOW_NOT_STORED);
 	set_rule(7, BP_WINDOW_RATE, most / 2 + 1, false);
 	assert_int_equal(add(1, &result), BP_WINDOW_NOT_STORED);
+	close_table();
+}
+
+/* The monotonic clock began again: the times in the table are not of this boot. */
+static void a_clock_of_another_boot_empties_the_window(void **state)
+{
+	double result;
+
+	(void)state;
+	open_table(8, 8);
+	set_rule(5, BP_WINDOW_SUM, 3, false);
+	(void)add(1, &result);
+	(void)add(1, &result);
+	now -= SECOND / 2; /* another worker is slightly behind */
+	assert_int_equal(add(1, &result), BP_WINDOW_VALUE);
+	now -= 100 * SECOND;
+	assert_int_equal(add(1, &result), BP_WINDOW_NONE);
 	close_table();
 }
 
@@ -528,12 +690,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(results_are_those_of_the_definition),
+		cmocka_unit_test(results_over_time_are_those_of_the_definition),
+		cmocka_unit_test(time_passes_without_values),
 		cmocka_unit_test(extreme_values_stay_finite),
 		cmocka_unit_test(huge_values_leave_no_error),
 		cmocka_unit_test(counter_resets_count_from_zero),
 		cmocka_unit_test(invented_topics_evict_only_their_client),
 		cmocka_unit_test(windows_of_removed_rules_make_space),
 		cmocka_unit_test(longer_windows_than_the_table_has_are_refused),
+		cmocka_unit_test(a_clock_of_another_boot_empties_the_window),
 		cmocka_unit_test(changes_are_undone),
 		cmocka_unit_test(interleaved_changes_empty_the_window),
 		cmocka_unit_test(locks_of_a_killed_process_are_released),
