@@ -88,8 +88,10 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 				fprintf(f, "other/%05u/temp", i);
 			else
 				fprintf(f, "plant/%05u/temp", i);
-			fprintf(f, ", value: %s, raise: \"> 80\", action: mirror}\n",
-				value[o->kind]);
+			fprintf(f, ", value: %s, raise: \"> 80\", action: mirror", value[o->kind]);
+			if (o->window != 0)
+				fprintf(f, ", window: {values: %u, function: mean}", o->window);
+			fputs("}\n", f);
 		}
 	}
 	fclose(f);

@@ -92,14 +92,15 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 {
 	static const struct option longs[] = {{"payload", required_argument, NULL, 'p'},
 		{"connections", required_argument, NULL, 'c'},
-		{"rules", required_argument, NULL, 'r'}, {"routes", required_argument, NULL, 'R'},
-		{"control", required_argument, NULL, 'C'}, {"single-plane", no_argument, NULL, '1'},
-		{"ip6", no_argument, NULL, '6'}, {"inspect", no_argument, NULL, 'i'},
-		{"trust", no_argument, NULL, 't'}, {"phd", required_argument, NULL, 'h'},
-		{"each", no_argument, NULL, 'e'}, {"stored", no_argument, NULL, 'S'},
-		{"apdu", required_argument, NULL, 'a'}, {"store", required_argument, NULL, 'o'},
-		{"wire", required_argument, NULL, 'w'}, {"seconds", required_argument, NULL, 's'},
-		{"pcap", required_argument, NULL, 'f'}, {"aggregate", required_argument, NULL, 'A'},
+		{"rules", required_argument, NULL, 'r'}, {"window", required_argument, NULL, 'W'},
+		{"routes", required_argument, NULL, 'R'}, {"control", required_argument, NULL, 'C'},
+		{"single-plane", no_argument, NULL, '1'}, {"ip6", no_argument, NULL, '6'},
+		{"inspect", no_argument, NULL, 'i'}, {"trust", no_argument, NULL, 't'},
+		{"phd", required_argument, NULL, 'h'}, {"each", no_argument, NULL, 'e'},
+		{"stored", no_argument, NULL, 'S'}, {"apdu", required_argument, NULL, 'a'},
+		{"store", required_argument, NULL, 'o'}, {"wire", required_argument, NULL, 'w'},
+		{"seconds", required_argument, NULL, 's'}, {"pcap", required_argument, NULL, 'f'},
+		{"aggregate", required_argument, NULL, 'A'},
 		{"disaggregate", required_argument, NULL, 'D'}, {"lin2018", no_argument, NULL, 'P'},
 		{"streams", required_argument, NULL, 'n'}, {"rates", required_argument, NULL, 'l'},
 		{"transform", required_argument, NULL, 'T'},
@@ -129,6 +130,9 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			break;
 		case 'r':
 			o->rules = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'W':
+			o->window = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
 		case 'R':
 			o->routes = (uint32_t)strtoul(optarg, NULL, 0);
@@ -230,23 +234,24 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 	}
 	if (name != NULL || mix->on || mix->fraction > 0 || (o->nodes && goes_through(o, agg, x)) ||
 		!fit_together(o, phd, agg, x, lcl)) {
-		fprintf(stderr, "usage: biplane-bench --pcap FILE [--payload text|json|sparkplug] "
-				"[--inspect] "
-				"[--trust] [--connections 1000|10000|...] [--rules N] "
-				"[--routes N [--ip6]] "
-				"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
-				"[--phd SESSIONS [--each] [--stored] [--apdu BYTES] "
-				"[--wire FRAMES-PER-SECOND] [--store FILE --control ...]] "
-				"[--aggregate N [--streams N]] [--disaggregate N] [--lin2018] "
-				"[--transform METHOD [--sources N]] [--lcl] "
-				"[--inspect --capture nothing|interpreter|sample|return] "
-				"[--rates MESSAGES-PER-SECOND,...] [--nodes] "
-				"[--seconds S] [--file-prefix NAME]\n"
-				"       biplane-bench --mix all|PART[=SHARE],... "
-				"[--paced FRACTION | --nodes] [--seconds S] "
-				"[--file-prefix NAME]\n"
-				"       biplane-bench --attack NAME|list [--seconds S] "
-				"[--file-prefix NAME]\n");
+		fprintf(stderr,
+			"usage: biplane-bench --pcap FILE [--payload text|json|sparkplug] "
+			"[--inspect] "
+			"[--trust] [--connections 1000|10000|...] [--rules N] [--window VALUES] "
+			"[--routes N [--ip6]] "
+			"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
+			"[--phd SESSIONS [--each] [--stored] [--apdu BYTES] "
+			"[--wire FRAMES-PER-SECOND] [--store FILE --control ...]] "
+			"[--aggregate N [--streams N]] [--disaggregate N] [--lin2018] "
+			"[--transform METHOD [--sources N]] [--lcl] "
+			"[--inspect --capture nothing|interpreter|sample|return] "
+			"[--rates MESSAGES-PER-SECOND,...] [--nodes] "
+			"[--seconds S] [--file-prefix NAME]\n"
+			"       biplane-bench --mix all|PART[=SHARE],... "
+			"[--paced FRACTION | --nodes] [--seconds S] "
+			"[--file-prefix NAME]\n"
+			"       biplane-bench --attack NAME|list [--seconds S] "
+			"[--file-prefix NAME]\n");
 		exit(64);
 	}
 }
