@@ -82,6 +82,9 @@ json_t *bp_explain_rule(const struct bp_explain *e, uint32_t rule, const char *t
 /* explain_absence.c: the checks of a rule with absent. state: NULL without one. */
 void bp_explain_absence(const struct bp_explain *e, const struct bp_rule *r, uint64_t topic_hash,
 	const struct bp_rule_state_view *state, json_t *checks);
+/* explain_window.c: the fill of the window of a rule that has one. */
+void bp_explain_window(
+	const struct bp_explain *e, const struct bp_rule *r, uint64_t topic_hash, json_t *checks);
 
 /* All rules that match the topic, then the most similar other ones. *best: of all that match;
  * *n_match, *suggestion (BP_FILTER_SUGGESTION bytes): a similar topic that matches, or "". */

@@ -247,6 +247,7 @@ json_t *bp_explain_rule(const struct bp_explain *e, uint32_t rule, const char *t
 	else if (!r->absent)
 		check_value(e, r, checks);
 	bp_explain_sparkplug(e, r, topic, topic_hash, checks);
+	bp_explain_window(e, r, topic_hash, checks);
 	if (r->absent)
 		bp_explain_absence(e, r, topic_hash, has_state ? &v : NULL, checks);
 	else if (has_state && v.raised)

@@ -258,6 +258,44 @@ static void quiet_time_and_deadband(void **state)
 	json_decref(x);
 }
 
+static void window_is_filled(void **state)
+{
+	struct bp_rule_spec rule = rig_rule("mean", "plant/+/temperature", BP_COND_GT, 80);
+	json_t *x;
+
+	rule.window =
+		(struct bp_window_spec){.given = true, .function = BP_WINDOW_MEAN, .values = 3};
+	activate(&rule, 1);
+	rig_connect(&rig, &peer, 4, "oven-7");
+	x = topic(TOPIC);
+	assert_check(element(x, "rules", 0), "window",
+		"info mean of the last 3 values; no value was seen yet");
+	json_decref(x);
+	rig_publish_text(&rig, &peer, TOPIC, "70");
+	rig_publish_text(&rig, &peer, TOPIC, "71");
+	rig_advance(&rig, 4 * SECOND);
+	x = topic(TOPIC);
+	assert_check(element(x, "rules", 0), "window",
+		"info mean of the last 3 values; it has 2 of 3 values, the newest of 4.0 s ago; no "
+		"result yet");
+	json_decref(x);
+	rig_publish_text(&rig, &peer, TOPIC, "72");
+	x = topic(TOPIC);
+	assert_check(element(x, "rules", 0), "window",
+		"info mean of the last 3 values; it has 3 of 3 values, the newest of 0 us ago; "
+		"last result 71");
+	json_decref(x);
+	rule.window = (struct bp_window_spec){.given = true,
+		.tumbling = true,
+		.function = BP_WINDOW_COUNT,
+		.time_ns = 90 * SECOND};
+	activate(&rule, 1);
+	rig_publish_text(&rig, &peer, TOPIC, "72");
+	x = topic(TOPIC);
+	assert_check(element(x, "rules", 0), "window", "info count of each 90 s; it has 1 values");
+	json_decref(x);
+}
+
 static void values_that_are_not_found(void **state)
 {
 	json_t *x;
@@ -583,6 +621,7 @@ int main(void)
 		EXPLAIN(raised_and_cleared),
 		EXPLAIN(hold_in_progress),
 		EXPLAIN(quiet_time_and_deadband),
+		EXPLAIN(window_is_filled),
 		EXPLAIN(values_that_are_not_found),
 		EXPLAIN(a_gateway_without_planes_or_rules),
 		EXPLAIN(a_connection_by_its_ends),
