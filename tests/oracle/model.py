@@ -127,9 +127,30 @@ def levels(pattern, topic):
     return tuple(y for x, y in zip(a, b) if x.startswith("{"))
 
 
+def aggregate(window, values):
+    ordered = sorted(values)
+    return {"mean": lambda: math.fsum(values) / len(values), "min": lambda: ordered[0], "max": lambda: ordered[-1], "sum": lambda: math.fsum(values),
+            "count": lambda: float(len(values)), "delta": lambda: values[-1] - values[0],
+            "percentile": lambda: ordered[max(math.ceil(window.get("percentile", 0) * len(values) / 100), 1) - 1]}[window["function"]]()
+
+
 class Plain:
     def __init__(self, rule):
-        self.rule, self.pairs = rule, {}
+        self.rule, self.pairs, self.windows = rule, {}, {}
+
+    def windowed(self, topic, value):
+        """The result of the window; None: it has never been full."""
+        window = self.rule["window"]
+        last = self.windows.setdefault(topic, [])
+        last.append(value)
+        if len(last) < window["values"]:
+            return None
+        result = aggregate(window, last)
+        if window.get("type") == "tumbling":
+            last.clear()
+        else:
+            del last[0]
+        return result
 
     def publication(self, topic, payload, now):
         if levels(self.rule["topic"], topic) is None:
@@ -137,6 +158,10 @@ class Plain:
         values = values_of(self.rule.get("value", "text"), payload)
         if not values:
             return
+        if "window" in self.rule:
+            values = [self.windowed(topic, values[0])]
+            if values == [None]:
+                return
         pair = self.pairs.setdefault(topic, Pair(self.rule, "every"))
         up, down, value = verdicts(self.rule, values)
         for state in pair.feed(up, down, "clear" in self.rule, value, now):

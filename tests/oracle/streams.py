@@ -74,6 +74,11 @@ def plain_rule(rng, name):
     rule["raise"] = up
     if rng.random() < 0.5:
         rule["clear"] = down
+    if kind == "v" and rng.random() < 0.5:
+        function = rng.choice(("mean", "min", "max", "sum", "count", "delta", "percentile"))
+        rule["window"] = {"values": rng.choice((2, 4, 5)), "function": function, "type": rng.choice(("sliding", "tumbling"))}
+        if function == "percentile":
+            rule["window"]["percentile"] = rng.choice((25, 50, 90, 100))
     state_settings(rng, rule, kind in "tuv")
     return rule
 
