@@ -9,6 +9,13 @@
 /* Nodes report by exception, and a lost alias comes back only with the next birth. */
 #define IDLE_S ((uint32_t)(7 * 24 * BP_RULE_STATE_IDLE_NS >> 30))
 
+/*
+ * Two workers that both find no entry of a key may enter it in two ways of the bucket. The entry in
+ * the lowest way counts, as in part_state.c: after a change a worker reads the bucket again,
+ * removes its own entry and begins again where one of the key is in a lower way, and removes those
+ * in higher ways. Of two workers at least one sees the entry of the other.
+ */
+
 /* The half of the key that is not used for the bucket. */
 static uint64_t tag_of(uint64_t key)
 {
@@ -55,6 +62,37 @@ bool bp_sparkplug_state_change(const struct bp_sparkplug_view *v, uint64_t value
 {
 	return bp_cas128(&v->entry->value, v->value, v->word, value,
 		(v->word & 0xffffffff00000000ull) | data);
+}
+
+static void remove_entry(struct bp_sparkplug_state *e, uint64_t key)
+{
+	struct bp_sparkplug_view v;
+
+	for (unsigned n = 0; n < ATTEMPTS && read_entry(e, key, &v); n++) {
+		if (bp_cas128(&e->value, v.value, v.word, 0, 0))
+			return;
+	}
+}
+
+/* After a change of `e`: whether it is the entry that counts. Otherwise it is removed. */
+static bool settle(struct bp_sparkplug_state *bucket, struct bp_sparkplug_state *e, uint64_t key)
+{
+	struct bp_sparkplug_view v;
+
+	/* the store of the key before the reads: another worker does the same */
+	atomic_thread_fence(memory_order_seq_cst);
+	for (unsigned i = 0; i < WAYS; i++) {
+		struct bp_sparkplug_state *o = &bucket[i];
+
+		if (o == e || !read_entry(o, key, &v))
+			continue;
+		if (o < e) {
+			remove_entry(e, key);
+			return false;
+		}
+		remove_entry(o, key);
+	}
+	return true;
 }
 
 static unsigned sampled(
@@ -116,7 +154,9 @@ enum bp_state_loss bp_sparkplug_state_store(struct bp_sparkplug_state *table, ui
 				continue;
 			atomic_store_explicit(&v.entry->client, client, memory_order_relaxed);
 			bp_sparkplug_state_use(v.entry, now_ns);
-			return BP_STATE_NO_LOSS;
+			if (settle(bucket, v.entry, key))
+				return BP_STATE_NO_LOSS;
+			continue;
 		}
 		e = victim(table, len, bucket, client, now_s);
 		if (e == NULL)
@@ -128,7 +168,8 @@ enum bp_state_loss bp_sparkplug_state_store(struct bp_sparkplug_state *table, ui
 		atomic_store_explicit(&e->key, key, memory_order_release);
 		atomic_store_explicit(&e->client, client, memory_order_relaxed);
 		bp_sparkplug_state_use(e, now_ns);
-		return old_word != 0 ? BP_STATE_HOLD_EVICTED : BP_STATE_NO_LOSS;
+		if (settle(bucket, e, key))
+			return old_word != 0 ? BP_STATE_HOLD_EVICTED : BP_STATE_NO_LOSS;
 	}
 	return BP_STATE_NOT_KEPT;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of sessions and aliases of Sparkplug B. */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -107,6 +109,31 @@ static void half_an_entry_is_not_found(void **state)
 	assert_true(has(7ull << 32 | 8));
 }
 
+static unsigned copies(uint64_t key)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < LEN; i++)
+		n += table[i].word != 0 && table[i].key == key;
+	return n;
+}
+
+/* A worker was killed before it removed the copy that another worker had entered in a higher way.
+ */
+static void copies_of_an_entry_are_removed(void **state)
+{
+	struct bp_sparkplug_view v;
+
+	(void)state;
+	store(7, 1, 1, 1);
+	assert_true(bp_sparkplug_state_find(table, LEN, 7, &v));
+	for (unsigned i = 1; i < BP_RULE_STATE_WAYS; i++)
+		v.entry[i] = *v.entry;
+	assert_int_equal(store(7, 1, 2, 1), BP_STATE_NO_LOSS);
+	assert_int_equal(copies(7), 1);
+	assert_true(bp_sparkplug_state_find(table, LEN, 7, &v) && v.value == 2);
+}
+
 /* ---- several workers ---- */
 
 #define THREADS 4
@@ -150,6 +177,48 @@ static void no_key_has_the_value_of_another(void **state)
 	}
 }
 
+#define BIRTHS 5000u
+static _Atomic uint32_t arrived;
+static unsigned twice; /* births */
+
+/* Waits for the n-th time until both are here. */
+static void meet(uint32_t n)
+{
+	atomic_fetch_add(&arrived, 1);
+	for (unsigned i = 0; atomic_load(&arrived) < 2 * n; i++)
+		if (i % 64 == 63)
+			sched_yield();
+}
+
+static void *store_each(void *arg)
+{
+	const bool first = arg == NULL;
+
+	for (uint32_t i = 0; i < BIRTHS; i++) {
+		meet(2 * i + 1);
+		bp_sparkplug_state_store(table, LEN, 7, 1, first, 0, SECOND);
+		meet(2 * i + 2);
+		if (!first)
+			continue;
+		twice += copies(7) != 1;
+		memset(table, 0, sizeof(table));
+	}
+	return NULL;
+}
+
+/* A birth on one worker, and its copy to a subscriber on another. */
+static void a_key_is_entered_once(void **state)
+{
+	pthread_t t[2];
+
+	(void)state;
+	for (uintptr_t i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, store_each, (void *)i), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(t[i], NULL), 0);
+	assert_int_equal(twice, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,7 +227,9 @@ int main(void)
 		cmocka_unit_test_setup(a_full_bucket_evicts_by_client_and_age, empty),
 		cmocka_unit_test_setup(a_client_with_most_of_the_table_is_evicted, empty),
 		cmocka_unit_test_setup(half_an_entry_is_not_found, empty),
+		cmocka_unit_test_setup(copies_of_an_entry_are_removed, empty),
 		cmocka_unit_test_setup(no_key_has_the_value_of_another, empty),
+		cmocka_unit_test_setup(a_key_is_entered_once, empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
