@@ -229,7 +229,7 @@ void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	bp_check_value(r, n, rule);
 	check_clear(r, n, rule);
 	check_annotations(r, n, rule);
-	bp_check_sparkplug(r, n, rule);
+	bp_check_sparkplug(r, n, rule, false);
 	check_deadband(r, n, rule);
 }
 

@@ -15,8 +15,9 @@ static bool is_one_of(const char *level, size_t len, const char *const *words)
 	return false;
 }
 
-/* Whether a filter can match the data messages of a node or device. */
-static bool matches_data(const char *filter)
+/* Whether a filter can match the data messages of a node or device. In a part, {NAME} is any
+ * level. */
+static bool matches_data(const char *filter, bool part)
 {
 	static const char *const first[] = {"spBv1.0", "+", NULL}, *const third[] = {"NDATA",
 									   "DDATA", "+", NULL};
@@ -24,11 +25,12 @@ static bool matches_data(const char *filter)
 
 	for (const char *at = filter;; at++, level++) {
 		const size_t len = strcspn(at, "/");
+		const bool any = part && *at == '{';
 
 		if (len == 1 && *at == '#')
 			return true;
-		if ((level == 0 && !is_one_of(at, len, first)) ||
-			(level == 2 && !is_one_of(at, len, third)))
+		if (!any && ((level == 0 && !is_one_of(at, len, first)) ||
+				    (level == 2 && !is_one_of(at, len, third))))
 			return false;
 		at += len;
 		if (*at == '\0')
@@ -37,7 +39,7 @@ static bool matches_data(const char *filter)
 }
 
 void bp_check_sparkplug(
-	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule)
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule, bool part)
 {
 	const struct bp_yaml *topic = bp_good(n, "topic");
 	const struct bp_yaml *value = bp_yaml_find(n, "value");
@@ -50,7 +52,8 @@ void bp_check_sparkplug(
 			"%s.value.member: the index is not a number; expected COLUMN[ROW], METRIC "
 			"or [INDEX], such as temperature[0]",
 			r->path);
-	if (rule->value.kind != BP_VALUE_SPARKPLUG || topic == NULL || matches_data(rule->filter))
+	if (rule->value.kind != BP_VALUE_SPARKPLUG || topic == NULL ||
+		matches_data(rule->filter, part))
 		return;
 	bp_error(r->messages, topic->line, topic->column,
 		"%s.topic: the filter matches no data message of Sparkplug B; expected a filter "

@@ -20,9 +20,9 @@ void bp_check_combination(struct bp_reader *r, const struct bp_yaml *n, struct b
 void bp_check_window(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_windows(struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m);
 void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base);
-/* check_sparkplug.c: the topic of a rule with a metric of Sparkplug B. */
+/* check_sparkplug.c: the topic of a rule, or part of one, with a metric of Sparkplug B. */
 void bp_check_sparkplug(
-	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule);
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule, bool part);
 void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
 
 /* check_absence.c: the settings of a rule with absent, and that one without has raise. */

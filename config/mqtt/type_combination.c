@@ -65,8 +65,10 @@ static void read_part(struct combination_reader *x, struct bp_yaml *e)
 		return;
 	bp_read_section(x->r, x->part, e, part);
 	bp_check_value(x->r, e, part);
-	if (e->kind == BP_YAML_MAP)
+	if (e->kind == BP_YAML_MAP) {
+		bp_check_sparkplug(x->r, e, part, true);
 		x->topic[x->c->n_parts] = bp_yaml_find(e, "topic");
+	}
 	x->c->n_parts++;
 }
 

@@ -538,6 +538,14 @@ static void sparkplug_topics_are_checked(void **state)
 			"it)\n");
 		says(text, message);
 	}
+	bp_config_free(accepted(EDGE "  rules:\n    - {name: r, all: [{topic: "
+				     "\"spBv1.0/g/DDATA/{node}/{device}\", condition: \"> 1\", "
+				     "value: {sparkplug: t}}]}\n"));
+	says(EDGE "  rules:\n    - {name: r, all: [{topic: \"plant/{cell}/t\", condition: \"> 1\", "
+		  "value: {sparkplug: t}}]}\n",
+		"f.yaml:6:31: mqtt.rules[0].all[0].topic: the filter matches no data message of "
+		"Sparkplug B; expected a filter such as spBv1.0/GROUP/+/NODE/#, whose third level "
+		"is +, NDATA or DDATA (births and deaths are read without it)\n");
 }
 
 /* A condition pair with a value that raises and clears gets a warning with an example; others get

@@ -4,10 +4,12 @@
 #include "test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/sparkplug/sparkplug.h"
 #include "rig.h"
+#include "shm/rules/combination.h"
 #include "tests/unit/proto/sparkplug/spb_writer.h"
 
 static struct rig rig;
@@ -341,6 +343,34 @@ static void members_and_changed_births_after_a_reload(void **state)
 	rig_close(&rig);
 }
 
+/* A device that is online, and hot. */
+static void a_combination_of_a_metric_and_a_death(void **state)
+{
+	static const uint8_t step[] = {BP_STEP_ALL | 2, BP_STEP_PART, BP_STEP_PART | 1};
+	struct bp_rule_spec rule = rig_rule("hot", "", BP_COND_GT, 0);
+	struct bp_combination_spec *c = calloc(1, sizeof(*c) + 2 * sizeof(c->part[0]));
+
+	(void)state;
+	assert_non_null(c);
+	c->part[0] = metric_rule("spBv1.0/g/DDATA/{node}/{device}", "t");
+	c->part[1] = online_rule("spBv1.0/g/DDATA/{node}/{device}");
+	c->part[1].raise.a = 1;
+	memcpy(c->program.step, step, sizeof(step));
+	c->program.len = sizeof(step);
+	c->n_parts = 2;
+	rule.combination = c;
+	rule.repeat = BP_REPEAT_ON_CHANGE;
+	open_rig_with(&rule, 1);
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, NULL, 0, 0);
+	birth("spBv1.0/g/DBIRTH/n/d", 1, 1, 7, "t", 1, 20);
+	data("spBv1.0/g/DDATA/n/d", 2, NULL, 1, 81);
+	assert_string_equal(told(), "+1 g/DDATA/n/d");
+	death("spBv1.0/g/NDEATH/n", 7);
+	assert_string_equal(told(), "-0 g/DDATA/n/d");
+	rig_close(&rig);
+	free(c);
+}
+
 /* The broker publishes the NDEATH of a client that ends without DISCONNECT. */
 static void the_will_is_the_death(void **state)
 {
@@ -432,6 +462,7 @@ int main(void)
 		cmocka_unit_test(the_death_of_a_node_is_that_of_its_devices),
 		cmocka_unit_test(a_death_of_a_device),
 		cmocka_unit_test(members_and_changed_births_after_a_reload),
+		cmocka_unit_test(a_combination_of_a_metric_and_a_death),
 		cmocka_unit_test(the_will_is_the_death),
 		cmocka_unit_test(a_full_table_evicts_only_the_client_that_fills_it),
 		cmocka_unit_test(other_messages_and_payloads_have_no_value),
