@@ -40,7 +40,7 @@ struct bp_window_state {
 	uint64_t changes;  /* of this cell, so far: identifies a change for its undo */
 	uint64_t begin_ns; /* first value of the window; of a time window: since it is observed */
 	uint64_t last_ns;  /* newest value */
-	uint64_t pane;     /* of a time window: number of the newest pane; never decreases */
+	uint64_t pane;     /* of a time window: number of the newest pane; first: any one */
 	uint64_t pane_ns;  /* and its end */
 	double result;     /* the last one */
 	uint32_t n;        /* values: in the window; time: of the newest pane */

@@ -203,6 +203,16 @@ static void write_text(
 	c->topic_hash = u->topic_hash;
 }
 
+/*
+ * The window before its first value, in a cell that another pair had. The data remain: a client can
+ * have chosen them, but not the number of a pane in them that only the secret hash of the topic
+ * gives.
+ */
+static struct bp_window_state taken_over(uint64_t changes, uint64_t key)
+{
+	return (struct bp_window_state){.changes = changes, .pane = bp_mix64(key ^ changes)};
+}
+
 /* Changes the cell of this way, whose key is `old`. */
 static enum bp_window_result change(const struct bp_window_table *t, struct bp_window_use *u,
 	_Atomic uint64_t *key_at, struct bp_window *c, uint64_t key, double value, double *result)
@@ -213,7 +223,9 @@ static enum bp_window_result change(const struct bp_window_table *t, struct bp_w
 	enum bp_window_result r;
 	struct bp_window_change d;
 
-	if (old != key || elapsed(next.last_ns, u->now_ns) == UINT64_MAX)
+	if (old != key)
+		next = taken_over(next.changes, key);
+	else if (elapsed(next.last_ns, u->now_ns) == UINT64_MAX)
 		next = (struct bp_window_state){
 			.changes = next.changes, .pane = next.pane + BP_WINDOW_PANES};
 	if (w->values != 0)
@@ -310,6 +322,10 @@ static bool expire(const struct bp_window_table *t, struct bp_window_use *u, uin
 		return false;
 	}
 	w = &bp_ruleset_rule(u->rules, index)->window;
+	if (!bp_window_expires(w)) { /* it may have no time */
+		atomic_store_explicit(&c->due_ns, 0, memory_order_relaxed);
+		return false;
+	}
 	out->rule = index;
 	out->text = *text_at(t, c);
 	note_undo(t, u, c, key, 0, 0);

@@ -471,6 +471,50 @@ static void windows_of_removed_rules_make_space(void **state)
 	close_table();
 }
 
+/* A client whose windows are evicted has filled them with values that look like panes of a later
+ * window. */
+static void values_of_an_evicted_window_are_not_panes(void **state)
+{
+	double result;
+
+	(void)state;
+	for (uint64_t guess = 0; guess < 64; guess += BP_WINDOW_PANES) {
+		open_table(1, 128);
+		set_rule(5, BP_WINDOW_SUM, 128, false);
+		for (uint64_t topic = 1; topic <= BP_WINDOW_WAYS; topic++) {
+			for (uint64_t i = 0; i < 128; i++) {
+				const uint64_t bits = i % 8 == 0 ? guess + i / 8 : 1;
+				double v;
+
+				memcpy(&v, &bits, sizeof(v));
+				(void)add_as(topic, 99, v, &result, NULL);
+			}
+		}
+		set_time_rule(6, BP_WINDOW_COUNT, 16 * SECOND, false);
+		for (uint64_t topic = 1; topic <= BP_WINDOW_WAYS; topic++) {
+			struct bp_window_view v;
+
+			(void)add_as(topic, 7, 1, &result, NULL);
+			assert_true(bp_window_find(&table, &rule, topic, &v));
+			assert_int_equal(v.n, 1);
+		}
+		close_table();
+	}
+}
+
+/* An image whose table of windows names another rule: a window over values has no time. */
+static void windows_over_values_do_not_expire(void **state)
+{
+	(void)state;
+	open_table(8, 8);
+	set_time_rule(5, BP_WINDOW_COUNT, 16 * SECOND, true);
+	publish_at(0, 1);
+	active.rule.window.values = 2;
+	active.rule.window.time_ns = 0;
+	assert_string_equal(expired(2000 * SECOND), "");
+	close_table();
+}
+
 /* A segment that was created for shorter windows. */
 static void longer_windows_than_the_table_has_are_refused(void **state)
 {
@@ -697,6 +741,8 @@ int main(void)
 		cmocka_unit_test(counter_resets_count_from_zero),
 		cmocka_unit_test(invented_topics_evict_only_their_client),
 		cmocka_unit_test(windows_of_removed_rules_make_space),
+		cmocka_unit_test(values_of_an_evicted_window_are_not_panes),
+		cmocka_unit_test(windows_over_values_do_not_expire),
 		cmocka_unit_test(longer_windows_than_the_table_has_are_refused),
 		cmocka_unit_test(a_clock_of_another_boot_empties_the_window),
 		cmocka_unit_test(changes_are_undone),
