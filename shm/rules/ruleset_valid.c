@@ -82,13 +82,15 @@ static bool window_valid(const struct bp_rule *r)
 		       w->percentile >= 0 && w->percentile <= 100);
 }
 
-/* A search in them ends in any order; a wrong one finds no rule. */
+/* A search in them finds the rule of the uid, or none. */
 static bool windows_valid(const struct bp_ruleset *rs)
 {
 	const struct bp_ruleset_window *w = bp_ruleset_windows(rs);
 
 	for (uint32_t i = 0; i < rs->n_windows; i++)
-		if (w[i].rule >= bp_ruleset_all(rs) || !bp_ruleset_rule(rs, w[i].rule)->windowed)
+		if (w[i].rule >= bp_ruleset_all(rs) || !bp_ruleset_rule(rs, w[i].rule)->windowed ||
+			bp_ruleset_rule(rs, w[i].rule)->uid != w[i].uid ||
+			(i != 0 && w[i].uid < w[i - 1].uid))
 			return false;
 	return true;
 }

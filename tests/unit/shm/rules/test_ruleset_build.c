@@ -473,6 +473,35 @@ static void slots_and_paths_stay_inside(void **state)
 	free(s);
 }
 
+/* A worker finds the rule of a window by its uid, and believes that it is this rule. */
+static void windows_name_their_rules(void **state)
+{
+	static const char *const filters[] = {"a", "b", "c"};
+	struct bp_rule_spec *s = specs_of(filters, 3);
+	struct bp_ruleset_window *w, first;
+	struct bp_ruleset *rs;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		s[i].window = (struct bp_window_spec){.given = true, .values = 4};
+	rs = build(s, 3);
+	w = (struct bp_ruleset_window *)(void *)((uint8_t *)rs + rs->windows);
+	first = w[0];
+	assert_int_equal(rs->n_windows, 2);
+	w[0].rule = 2; /* has no window */
+	assert_false(bp_ruleset_valid(rs, rs->size, 3));
+	w[0].rule = w[1].rule;
+	assert_false(bp_ruleset_valid(rs, rs->size, 3));
+	w[0] = w[1];
+	w[1] = first; /* each is right, but a search does not find them */
+	assert_false(bp_ruleset_valid(rs, rs->size, 3));
+	w[1] = w[0];
+	w[0] = first;
+	assert_true(bp_ruleset_valid(rs, rs->size, 3));
+	free(rs);
+	free(s);
+}
+
 static void strings_are_stored_once_and_stay_inside(void **state)
 {
 	static const char *const filters[] = {"a", "b", "c", "d"};
@@ -532,6 +561,7 @@ int main(void)
 		cmocka_unit_test(the_same_bank_can_be_built_over),
 		cmocka_unit_test(damage_is_found_or_harmless),
 		cmocka_unit_test(slots_and_paths_stay_inside),
+		cmocka_unit_test(windows_name_their_rules),
 		cmocka_unit_test(strings_are_stored_once_and_stay_inside),
 	};
 
