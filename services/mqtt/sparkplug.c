@@ -220,7 +220,8 @@ static enum bp_sparkplug_result birth_value(struct bp_mqtt_worker *in,
 		return not_found(in, j, found);
 	if (found != BP_SPARKPLUG_FOUND) {
 		/* metrics that have only an alias are others */
-		bp_sparkplug_store(in, j, key, 0, (uint32_t)m->birth << BP_SPARKPLUG_BIRTH_SHIFT);
+		bp_sparkplug_store(in, j, key, 0,
+			(uint32_t)m->birth << BP_SPARKPLUG_BIRTH_SHIFT | BP_SPARKPLUG_NOT_IN_BIRTH);
 		return BP_SPARKPLUG_UNCHANGED;
 	}
 	datatype = metric.datatype <= BP_SPARKPLUG_DATATYPE ? metric.datatype : 0;

@@ -109,32 +109,36 @@ static unsigned sampled(
 	return n;
 }
 
-/* The entry to replace: a free one, else the least recently used that `client` may evict. NULL:
- * none. */
+/* The entry to replace: a free one, else the least recently used that `client` may evict, and one
+ * of a metric that its birth does not have before all others. NULL: none. */
 static struct bp_sparkplug_state *victim(struct bp_sparkplug_state *table, uint64_t len,
-	struct bp_sparkplug_state *bucket, uint32_t client, uint32_t now_s)
+	struct bp_sparkplug_state *bucket, uint32_t client, uint32_t data, uint32_t now_s)
 {
 	const uint64_t at = (uint64_t)(bucket - table);
 	struct bp_sparkplug_state *best = NULL;
-	uint32_t oldest = 0;
+	uint64_t oldest = 0;
 
 	for (unsigned i = 0; i < WAYS; i++) {
 		struct bp_sparkplug_state *e = &bucket[i];
+		const uint64_t word = atomic_load_explicit(&e->word, memory_order_acquire);
+		const uint64_t absent = word & BP_SPARKPLUG_NOT_IN_BIRTH;
 		const uint32_t owner = atomic_load_explicit(&e->client, memory_order_relaxed);
 		/* of another boot, or a worker that is slightly ahead: not idle */
 		const int32_t diff =
 			(int32_t)(now_s - atomic_load_explicit(&e->used_s, memory_order_relaxed));
 		const uint32_t age = diff < 0 ? 0 : (uint32_t)diff;
 
-		if (atomic_load_explicit(&e->word, memory_order_acquire) == 0)
+		if (word == 0)
 			return e;
-		if (best != NULL && age <= oldest)
+		if ((data & BP_SPARKPLUG_NOT_IN_BIRTH) && !absent)
+			continue;
+		if (best != NULL && (absent << 32 | age) <= oldest)
 			continue;
 		if (age < IDLE_S && owner != client &&
 			sampled(table, len, at, owner) <= (len < SAMPLE ? len : SAMPLE) / 2)
 			continue;
 		best = e;
-		oldest = age;
+		oldest = absent << 32 | age;
 	}
 	return best;
 }
@@ -158,7 +162,7 @@ enum bp_state_loss bp_sparkplug_state_store(struct bp_sparkplug_state *table, ui
 				return BP_STATE_NO_LOSS;
 			continue;
 		}
-		e = victim(table, len, bucket, client, now_s);
+		e = victim(table, len, bucket, client, data, now_s);
 		if (e == NULL)
 			return BP_STATE_NOT_KEPT;
 		old_word = atomic_load_explicit(&e->word, memory_order_acquire);

@@ -37,12 +37,13 @@ struct bp_sparkplug_state {
 	struct bp_sparkplug_device device;
 } __attribute__((aligned(16)));
 
-/* The data of a metric: number of the birth << 16 | has an alias << 8 | datatype. Of a node: number
- * of its last birth << 16 | number of its listed devices. */
+/* The data of a metric: number of the birth << 16 | not in the birth << 15 | has an alias << 8 |
+ * datatype. Of a node: number of its last birth << 16 | number of its listed devices. */
 #define BP_SPARKPLUG_BIRTH_SHIFT 16
 #define BP_SPARKPLUG_HAS_ALIAS (1u << 8)
 #define BP_SPARKPLUG_DATATYPE 0xffu
-#define BP_SPARKPLUG_DEVICES 0xffffu
+#define BP_SPARKPLUG_NOT_IN_BIRTH (1u << 15)
+#define BP_SPARKPLUG_DEVICES 0x7fffu
 
 /* The session of a node, in `value`. */
 #define BP_SPARKPLUG_SEQ 0xffu
@@ -76,8 +77,8 @@ bool bp_sparkplug_state_change(const struct bp_sparkplug_view *v, uint64_t value
 
 /*
  * Stores an entry, in place of the one with the same key if there is one. client: that sent it, not
- * 0. Returns whether another entry was evicted (BP_STATE_HOLD_EVICTED) or this one was not stored
- * (BP_STATE_NOT_KEPT).
+ * 0. Entries with BP_SPARKPLUG_NOT_IN_BIRTH are evicted first, and evict no others. Returns whether
+ * another entry was evicted (BP_STATE_HOLD_EVICTED) or this one was not stored (BP_STATE_NOT_KEPT).
  */
 enum bp_state_loss bp_sparkplug_state_store(struct bp_sparkplug_state *table, uint64_t len,
 	uint64_t key, uint32_t client, uint64_t value, uint32_t data, uint64_t now_ns);

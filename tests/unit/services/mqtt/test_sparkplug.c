@@ -430,6 +430,32 @@ static void a_full_table_evicts_only_the_client_that_fills_it(void **state)
 	rig_close(&rig);
 }
 
+/* Devices have few of the metrics of the rules: what they do not have evicts no alias. */
+static void metrics_that_devices_do_not_have_evict_no_alias(void **state)
+{
+	enum { RULES = 60, NODES = 100 };
+	static struct bp_rule_spec r[RULES];
+	char topic[64];
+
+	(void)state;
+	for (unsigned i = 0; i < RULES; i++) {
+		snprintf(topic, sizeof(topic), "t%u", i);
+		r[i] = metric_rule("spBv1.0/#", topic);
+		snprintf(r[i].name, sizeof(r[i].name), "r%u", i);
+	}
+	open_rig_with(r, RULES);
+	for (unsigned i = 0; i < NODES; i++) {
+		snprintf(topic, sizeof(topic), "spBv1.0/g/NBIRTH/x%u", i);
+		birth(topic, 1, 0, 7, "t0", i + 1, 20);
+	}
+	for (unsigned i = 0; i < NODES; i++) {
+		snprintf(topic, sizeof(topic), "spBv1.0/g/NDATA/x%u", i);
+		data(topic, 1, NULL, i + 1, 81);
+	}
+	assert_int_equal(rig_told_count(&rig), NODES);
+	rig_close(&rig);
+}
+
 static void other_messages_and_payloads_have_no_value(void **state)
 {
 	struct spb b = {.n = 0};
@@ -465,6 +491,7 @@ int main(void)
 		cmocka_unit_test(a_combination_of_a_metric_and_a_death),
 		cmocka_unit_test(the_will_is_the_death),
 		cmocka_unit_test(a_full_table_evicts_only_the_client_that_fills_it),
+		cmocka_unit_test(metrics_that_devices_do_not_have_evict_no_alias),
 		cmocka_unit_test(other_messages_and_payloads_have_no_value),
 	};
 

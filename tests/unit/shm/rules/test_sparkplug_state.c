@@ -85,6 +85,30 @@ static void a_full_bucket_evicts_by_client_and_age(void **state)
 	assert_false(has(bucket));
 }
 
+/* A birth says of each rule whether it has the metric: this is worth less than an alias. */
+static void metrics_that_a_birth_does_not_have_are_evicted_first(void **state)
+{
+	const uint64_t bucket = 3, step = LEN;
+
+	(void)state;
+	for (uint64_t i = 0; i < BP_RULE_STATE_WAYS - 1; i++)
+		store(bucket + i * step, 1, i, SECOND);
+	bp_sparkplug_state_store(
+		table, LEN, bucket + 8 * step, 1, 0, BP_SPARKPLUG_NOT_IN_BIRTH, 100 * SECOND);
+	assert_int_equal(bp_sparkplug_state_store(table, LEN, bucket + 9 * step, 1, 0,
+				 BP_SPARKPLUG_NOT_IN_BIRTH, 100 * SECOND),
+		BP_STATE_HOLD_EVICTED);
+	assert_true(has(bucket + 9 * step) && !has(bucket + 8 * step));
+	assert_int_equal(store(bucket + 10 * step, 1, 10, 100 * SECOND), BP_STATE_HOLD_EVICTED);
+	assert_false(has(bucket + 9 * step));
+	for (uint64_t i = 0; i < BP_RULE_STATE_WAYS - 1; i++)
+		assert_true(has(bucket + i * step));
+	/* it evicts no alias */
+	assert_int_equal(bp_sparkplug_state_store(table, LEN, bucket + 9 * step, 1, 0,
+				 BP_SPARKPLUG_NOT_IN_BIRTH, 100 * SECOND),
+		BP_STATE_NOT_KEPT);
+}
+
 static void a_client_with_most_of_the_table_is_evicted(void **state)
 {
 	(void)state;
@@ -225,6 +249,7 @@ int main(void)
 		cmocka_unit_test_setup(what_was_stored_is_found_and_replaced, empty),
 		cmocka_unit_test_setup(keys_of_one_bucket_are_different, empty),
 		cmocka_unit_test_setup(a_full_bucket_evicts_by_client_and_age, empty),
+		cmocka_unit_test_setup(metrics_that_a_birth_does_not_have_are_evicted_first, empty),
 		cmocka_unit_test_setup(a_client_with_most_of_the_table_is_evicted, empty),
 		cmocka_unit_test_setup(half_an_entry_is_not_found, empty),
 		cmocka_unit_test_setup(copies_of_an_entry_are_removed, empty),
