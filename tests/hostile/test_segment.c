@@ -36,14 +36,26 @@ static const bp_counter_t works[] = {BP_C_ALARM_QUEUED, BP_C_MIRROR_FRAME, BP_C_
 	BP_C_LCL_ADDED, BP_C_PUNT_NO_NEIGHBOR, BP_C_DROP_BLACKHOLE};
 #define WORKS (sizeof(works) / sizeof(works[0]))
 
+/* Of the rules and the parts, by their slots. */
+static uint64_t evaluations(struct gateway *g, uint64_t slot)
+{
+	return atomic_load(&g->x.r.shm.rule_stats[slot].matched);
+}
+
 static void all_services_work(struct gateway *g)
 {
-	uint64_t before[WORKS];
+	const uint64_t rules = GW_RULES_MAX + GW_PARTS;
+	uint64_t before[WORKS], evaluated[GW_RULES_MAX + GW_PARTS];
 
 	for (unsigned i = 0; i < WORKS; i++)
 		before[i] = rig_counter(&g->x.r, works[i]);
+	for (uint64_t i = 0; i < rules; i++)
+		evaluated[i] = evaluations(g, i);
 	for (unsigned i = 0; i < 32 * GW_TRAFFIC; i++)
 		gateway_burst(g, i % GW_TRAFFIC);
+	for (uint64_t i = 0; i < rules; i++)
+		if (evaluations(g, i) == evaluated[i])
+			fail_msg("the rule in slot %u is not evaluated", (unsigned)i);
 	for (unsigned i = 0; i < WORKS; i++)
 		if (rig_counter(&g->x.r, works[i]) == before[i])
 			fail_msg("%s does not grow", bp_counter_info[works[i]].name);
@@ -59,12 +71,20 @@ static void traffic_reaches_every_service(void **arg)
 	gateway_stop(&g);
 }
 
+static unsigned table_of(const struct gateway *g, const char *name)
+{
+	for (unsigned i = 0; i < g->n_tables; i++)
+		if (strcmp(g->table[i].name, name) == 0)
+			return i;
+	fail_msg("there is no table %s", name);
+	return 0;
+}
+
 /* A bit of a word that says something, or of any; or a word that is one of the default extremes. */
-static void damage(struct gateway *g)
+static void damage(struct gateway *g, unsigned table)
 {
 	static const uint64_t extreme[] = {
 		0, 1, UINT64_MAX, INT64_MAX, UINT32_MAX, 0x8000, 0xff, 0x7fffffff};
-	const unsigned table = rnd(g->n_tables);
 	const struct gateway_table *t = &g->table[table];
 	const uint64_t at =
 		t->n_hot != 0 && rnd(8) != 0
@@ -92,7 +112,7 @@ static void any_bit_may_flip_under_traffic(void **arg)
 	gateway_start(&g);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		for (unsigned n = 1 + rnd(12); n > 0; n--)
-			damage(&g);
+			damage(&g, rnd(g.n_tables));
 		for (unsigned n = rnd(3); n > 0; n--)
 			gateway_publish(&g, rnd(GW_PLANS));
 		for (unsigned n = 1 + rnd(4); n > 0; n--)
@@ -138,13 +158,32 @@ static void rules_of_generations_are_not_mixed(void **arg)
 	gateway_stop(&g);
 }
 
-static unsigned layouts_table(const struct gateway *g)
+/*
+ * Most damaged rules are refused, and the others are evaluated, also with the states and windows of
+ * the rules before them.
+ */
+static void any_bit_of_the_rules_may_flip_under_traffic(void **arg)
 {
-	for (unsigned i = 0; i < g->n_tables; i++)
-		if (strcmp(g->table[i].name, "phd_layouts") == 0)
-			return i;
-	fail_msg("there is no table phd_layouts");
-	return 0;
+	static struct gateway g;
+	unsigned table;
+
+	state = 0xbadc0ffee0ddull;
+	gateway_start(&g);
+	table = table_of(&g, "rules");
+	for (unsigned round = 0; round < ROUNDS / 8; round++) {
+		for (unsigned n = 1 + rnd(2); n > 0; n--)
+			damage(&g, table);
+		gateway_publish(&g, GW_RULES);
+		for (unsigned n = 4 + rnd(8); n > 0; n--)
+			gateway_burst(&g, GW_MQTT);
+		gateway_mend(&g);
+		for (unsigned n = rnd(8); n > 0; n--)
+			gateway_burst(&g, GW_MQTT);
+	}
+	assert_true(g.rules_taken[BP_RULESET_COPIES_REJECTED] > ROUNDS / 64);
+	assert_true(g.rules_taken[BP_RULESET_COPIES_APPLIED] > ROUNDS / 8 + ROUNDS / 64);
+	all_services_work(&g);
+	gateway_stop(&g);
 }
 
 /* The request for a report is written by the offsets and lengths of a layout. */
@@ -156,7 +195,7 @@ static void layout_is_the_validated_one(void **arg)
 	unsigned table;
 
 	gateway_start(&g);
-	table = layouts_table(&g);
+	table = table_of(&g, "phd_layouts");
 	for (unsigned i = 0; i < 4; i++)
 		gateway_burst(&g, GW_HEALTH);
 	/* active: workers continue with their copies */
@@ -193,6 +232,7 @@ int main(void)
 		cmocka_unit_test(rules_of_generations_are_not_mixed),
 		cmocka_unit_test(layout_is_the_validated_one),
 		cmocka_unit_test(any_bit_may_flip_under_traffic),
+		cmocka_unit_test(any_bit_of_the_rules_may_flip_under_traffic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,11 @@
 	"  max_connections: 64\n"                                                                  \
 	"  max_alarm_states: 64\n"                                                                 \
 	"  max_rules: 16\n"                                                                        \
+	"  max_windows: 64\n"                                                                      \
+	"  max_window_values: 64\n"                                                                \
+	"  max_watched_topics: 64\n"                                                               \
+	"  max_combination_values: 64\n"                                                           \
+	"  max_sparkplug_metrics: 64\n"                                                            \
 	"  reassembly_total: 1MiB\n"                                                               \
 	"  alarm_queue_size: 64KiB\n"                                                              \
 	"health_devices:\n"                                                                        \
@@ -52,44 +57,6 @@
 		LCL_PORT("b", ", trust_labels: true") LCL_FLOW
 
 static const uint8_t mac_of[GW_PORTS] = {0xa1, 0xb1, 0xc1, 0xd1};
-
-/* ---- rules ---- */
-
-void gateway_rules(struct gateway *g, unsigned n, bool same)
-{
-	struct bp_shm *shm = &g->x.r.shm;
-	struct bp_mirror_target clone = {.enabled = true,
-		.has_ip4 = true,
-		.port = GW_D,
-		.ip4 = {10, 2, 0, 9},
-		.tcp_port = 1883};
-	struct bp_rule_spec rule[GW_RULES_MAX] = {0};
-	const uint64_t active = atomic_load(&shm->control->rules_active);
-	const uint64_t generation = same ? active >> 1 : ++g->rules_generation;
-	const uint64_t next = generation << 1 | (~active & 1);
-	char err[256] = "";
-
-	for (unsigned i = 0; i < GW_RULES_MAX; i++) {
-		snprintf(rule[i].name, sizeof(rule[i].name), "rule-%u", i);
-		snprintf(rule[i].filter, sizeof(rule[i].filter), i % 2 ? "plant/%u/+" : "t/%u", i);
-		snprintf(rule[i].to, sizeof(rule[i].to), "alarm/{topic}");
-		rule[i].value.kind = BP_VALUE_TEXT;
-		rule[i].raise.op = BP_COND_GT;
-		rule[i].raise.a = 50;
-	}
-	rule[1].repeat = BP_REPEAT_ON_CHANGE;
-	rule[2].action = BP_ACTION_MIRROR;
-	rule[3].has_clear = true;
-	rule[3].clear = (struct bp_condition){.op = BP_COND_LT, .a = 40};
-	snprintf(rule[3].to, sizeof(rule[3].to), "x/{client}/{rule}");
-	rule[4].value.kind = BP_VALUE_BINARY;
-	rule[4].value.binary = (struct bp_binary_source){.type = BP_BIN_UINT8};
-	if (bp_ruleset_build((void *)bp_shm_rules(shm, next), shm->rules.bank_size, rule, n,
-		    shm->max_rules, &clone, NULL, generation, 1, err, sizeof(err)) != 0)
-		fail_msg("%s", err);
-	atomic_store(&shm->control->rules_active, next);
-	gateway_walk(g);
-}
 
 /* ---- tables ---- */
 
@@ -360,7 +327,7 @@ void gateway_walk(struct gateway *g)
 {
 	struct rig *r = &g->x.r;
 
-	bp_ruleset_copies_poll(g->banks);
+	g->rules_taken[bp_ruleset_copies_poll(g->banks)]++;
 	r->worker->mono_ns += 20000;
 	r->worker->now_ns += 20000;
 	rig_walk(r);

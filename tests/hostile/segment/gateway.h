@@ -66,7 +66,8 @@ struct gateway {
 	size_t n_undo, room_undo;
 	unsigned serial; /* of bursts */
 	uint64_t rules_generation;
-	void *mqtt; /* mqtt_traffic.c */
+	unsigned rules_taken[BP_RULESET_COPIES_REJECTED + 1]; /* by enum bp_ruleset_copies_result */
+	void *mqtt;                                           /* mqtt_traffic.c */
 };
 
 void gateway_start(struct gateway *g);
@@ -88,8 +89,11 @@ void gateway_mend(struct gateway *g);
 bool gateway_drain(struct gateway *g);
 
 /* Puts n rules active, of those that traffic matches: at most GW_RULES_MAX. `same`: with the
- * generation of those before them. */
-#define GW_RULES_MAX 6u
+ * generation of those before them. Of every kind: plain ones, then a combination, a rule with
+ * `absent`, one on a string, windows over values and time, one on Sparkplug B, one on all elements
+ * of an array, and one with deadband and quiet. */
+#define GW_RULES_MAX 14u
+#define GW_PARTS 2u /* of the combination; they are rules of their own in the image */
 void gateway_rules(struct gateway *g, unsigned n, bool same);
 
 /* ---- of gateway.c, for the files of traffic ---- */

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/proto/sparkplug/spb_writer.h"
 #include "tests/unit/services/mqtt/mqtt_peer.h"
 
-#define PEERS 8u
+#define PEERS 16u
 
 /* Connections from port a to a broker behind port b. */
 struct traffic {
@@ -58,16 +59,59 @@ static void connection_open(struct gateway *g, struct peer *c, unsigned number)
 	segment(g, c, BROKER, TH_ACK | TH_PSH, &b);
 }
 
-static void publish(
-	struct gateway *g, struct peer *c, uint8_t version, const char *topic, const char *payload)
+/* Of each rule of gateway_rules(), and one that no rule matches. */
+enum { TEXT, STRING, ELEMENTS, SPARKPLUG };
+static const struct {
+	const char *name;
+	uint8_t payload;
+} topics[] = {{"t/0", TEXT}, {"plant/1/x", TEXT}, {"t/2", TEXT}, {"plant/3/temperature", TEXT},
+	{"t/4", TEXT}, {"plant/5/y", TEXT}, {"other", TEXT}, {"cell/1/temperature", TEXT},
+	{"cell/1/pressure", TEXT}, {"kind/absent", TEXT}, {"kind/string", STRING},
+	{"kind/values", TEXT}, {"kind/time", TEXT}, {"spBv1.0/g/NDATA/node", SPARKPLUG},
+	{"kind/elements", ELEMENTS}, {"kind/deadband", TEXT}};
+#define TOPICS (sizeof(topics) / sizeof(topics[0]))
+
+/* A birth, data by alias and a death, in turn; the metric is above and below its limit. */
+static void sparkplug(struct mq_publish *p, struct spb *b, unsigned n)
 {
+	const double value = n / 4 % 2 ? 20 : 70;
+
+	spb_number(b, SPB_TIMESTAMP, n);
+	if (n % 4 == 0) {
+		p->topic = "spBv1.0/g/NBIRTH/node";
+		spb_bdseq(b, n / 4 % 256);
+		spb_metric(b, "motor/temperature", 7, 10, value);
+	} else if (n % 4 == 3) {
+		p->topic = "spBv1.0/g/NDEATH/node";
+		spb_bdseq(b, n / 4 % 256);
+	} else {
+		spb_metric(b, NULL, 7, 0, value);
+	}
+	spb_number(b, SPB_SEQ, n % 4);
+	p->payload = b->p;
+	p->payload_len = b->n;
+}
+
+static void publish(struct gateway *g, struct peer *c, uint8_t version, unsigned topic, unsigned n)
+{
+	static const char *const text[] = {"99.5", "12", "45", "x", "70"};
+	static const char *const string[] = {"{\"state\":\"open\"}", "{\"state\":\"closed\"}"};
+	static const char *const elements[] = {
+		"[{\"celsius\":12},{\"celsius\":70}]", "[{\"celsius\":12},{}]", "[]"};
 	struct bytes b = {0};
-	const struct mq_publish p = {.version = version,
+	struct spb metrics = {.n = 0};
+	struct mq_publish p = {.version = version,
 		.qos = 1,
 		.id = (uint16_t)(1 + g->serial % 1000),
-		.topic = topic,
-		.payload = payload};
+		.topic = topics[topic].name,
+		.payload = text[n % 5]};
 
+	if (topics[topic].payload == STRING)
+		p.payload = string[n % 2];
+	else if (topics[topic].payload == ELEMENTS)
+		p.payload = elements[n % 3];
+	else if (topics[topic].payload == SPARKPLUG)
+		sparkplug(&p, &metrics, n);
 	mq_publish(&b, &p);
 	segment(g, c, CLIENT, TH_ACK | TH_PSH, &b);
 	mq_ack(&b, MQ_PUBACK, p.id);
@@ -76,14 +120,11 @@ static void publish(
 
 void gateway_mqtt(struct gateway *g)
 {
-	static const char *const topic[] = {
-		"t/0", "plant/1/x", "t/2", "plant/3/temperature", "t/4", "plant/5/y", "other"};
-	static const char *const value[] = {"99.5", "12", "45", "x", "70"};
 	struct traffic *t = g->mqtt;
 	const unsigned i = t->next++ % PEERS;
 	struct peer *c = &t->peer[i];
 
-	if (!t->open[i] || t->next % 16 == 0) {
+	if (!t->open[i] || t->next % (PEERS + 1) == 0) {
 		if (t->open[i])
 			segment(g, c, CLIENT, TH_RST, NULL);
 		connection_open(g, c, t->number++);
@@ -91,8 +132,8 @@ void gateway_mqtt(struct gateway *g)
 	}
 	/* the topic that it published last, also in the burst before, and another */
 	for (unsigned n = 0; n < 4; n++, t->sent++)
-		publish(g, c, c->first[CLIENT] / 1000 % 2 ? 5 : 4,
-			topic[n != 2 ? i % 7 : t->sent % 7], value[t->sent % 5]);
+		publish(g, c, c->first[CLIENT] / 1000 % 2 ? 5 : 4, (n != 2 ? i : t->sent) % TOPICS,
+			t->sent);
 	(void)bp_ring_tail(bp_shm_ring(&g->x.r.shm, 0));
 	bp_ring_release_all(bp_shm_ring(&g->x.r.shm, 0));
 }
