@@ -218,8 +218,9 @@ enum bp_window_result bp_window_values_add(const struct bp_window_spec *w,
 	else
 		((double *)(void *)data)[at] = value;
 	s->at = at = at + 1 == w->values ? 0 : at + 1;
-	if (s->n < w->values)
-		s->n++;
+	/* a damaged image may give the window of one rule to another one: there may be more values
+	 */
+	s->n = s->n < w->values ? s->n + 1 : w->values;
 	if (s->n < w->values)
 		return BP_WINDOW_NONE;
 	s->full = 1;

@@ -730,6 +730,27 @@ static void workers_count_each_value_once(void **state)
 	}
 }
 
+/* A damaged image gives the window of a rule to one that has fewer values: nothing behind its own
+ * is read. */
+static void the_window_of_another_rule_is_not_longer(void **state)
+{
+	struct bp_window_view v;
+	double result;
+
+	(void)state;
+	open_table(1, 8);
+	set_rule(5, BP_WINDOW_COUNT, 0, false);
+	rule.window.time_ns = active.rule.window.time_ns = 16 * SECOND;
+	for (unsigned i = 0; i < 1000; i++)
+		(void)add(1, &result);
+	set_rule(5, BP_WINDOW_COUNT, 4, false);
+	assert_int_equal(add(1, &result), BP_WINDOW_VALUE);
+	assert_true(result == 4);
+	assert_true(bp_window_find(&table, &rule, 1, &v));
+	assert_int_equal(v.n, 4);
+	close_table();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -749,6 +770,7 @@ int main(void)
 		cmocka_unit_test(interleaved_changes_empty_the_window),
 		cmocka_unit_test(locks_of_a_killed_process_are_released),
 		cmocka_unit_test(workers_count_each_value_once),
+		cmocka_unit_test(the_window_of_another_rule_is_not_longer),
 	};
 
 	return cmocka_run_group_tests_name("window", tests, NULL, NULL);
