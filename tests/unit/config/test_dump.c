@@ -449,7 +449,7 @@ static void dumps_read_back_the_same(void **state)
 static void examples_are_right(void **state)
 {
 	static const char *const names[] = {"nic", "lab-veth", "three-ports-mirror", "bridge-host",
-		"router", "router-frr", "health", "aggregation-near", "aggregation-far",
+		"rules", "router", "router-frr", "health", "aggregation-near", "aggregation-far",
 		"transform", "lcl-edge", "lcl-node", "sampling"};
 
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
