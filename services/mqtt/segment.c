@@ -365,13 +365,20 @@ static struct bp_flow *find(
 			    : bp_flow_find(&in->table, l->hash, l->k0, l->k1, src + 16, src);
 }
 
+/* A connection with TLS whose names do not come: it is reported without them. */
+static bool is_late_tls(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return !(f->proof & BP_FLOW_PROVEN) && bp_flow_is_tls(f) &&
+	       ((f->proof & BP_FLOW_UNREAD) || in->now_ticks - f->seen > bp_ticks(1000000000ull));
+}
+
 /* Whether a direction that is evaluated is not inspected: inspection has stopped, or is
  * resynchronising. */
 static bool is_unread(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	return !(f->flags & BP_FLOW_CLOSED) &&
 	       ((in->evaluates[0] && bp_stream_unread(f, 0)) ||
-		       (in->evaluates[1] && bp_stream_unread(f, 1)));
+		       (in->evaluates[1] && bp_stream_unread(f, 1)) || is_late_tls(in, f));
 }
 
 void bp_flow_settle(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t before)

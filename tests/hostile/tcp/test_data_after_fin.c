@@ -254,7 +254,7 @@ static void uninspected_connection_stays_listed(void **state)
 		assert_int_equal(unread(), 1);
 		rig_send(&rig, &c, i & 1, "\x17\x03\x03\x00\x01\x00", 6);
 	}
-	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_NOT_MQTT), 1);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_TLS), 1);
 	/* its own end is believed */
 	rig_fin_both(&rig, &c);
 	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 1);
