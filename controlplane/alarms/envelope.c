@@ -281,6 +281,8 @@ static void put_level(struct bp_text *t, const struct bp_alarm_part_view *v, boo
 
 static void put_part(struct bp_text *t, const struct bp_alarm_part_view *v, bool first)
 {
+	const uint64_t age_ms = v->part.age_ns / 1000000u;
+
 	put(t, first ? ",\"parts\":[" : ",");
 	put(t, "{\"topic\":");
 	put_string(t, v->text[0], v->part.len[0]);
@@ -291,7 +293,7 @@ static void put_part(struct bp_text *t, const struct bp_alarm_part_view *v, bool
 	put(t, ",\"value\":");
 	put_number(t, v->part.value);
 	put(t, ",\"age\":");
-	put_number(t, isnan(v->part.value) ? NAN : (double)(v->part.age_ns / 1000000u) / 1e3);
+	put_number(t, isnan(v->part.value) ? NAN : (double)age_ms / 1e3);
 	put(t, "}");
 }
 

@@ -37,9 +37,9 @@ static const uint8_t *level(const uint8_t **at, const uint8_t *end, uint16_t *le
 
 static uint8_t type_of(const uint8_t *p, uint16_t len)
 {
-	for (uint8_t i = BP_SPARKPLUG_NBIRTH; i < N_TYPES; i++) {
+	for (unsigned i = BP_SPARKPLUG_NBIRTH; i < N_TYPES; i++) {
 		if (strlen(type_name[i]) == len && memcmp(type_name[i], p, len) == 0)
-			return i;
+			return (uint8_t)i;
 	}
 	return BP_SPARKPLUG_NONE;
 }

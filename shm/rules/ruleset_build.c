@@ -697,7 +697,7 @@ static int draft_init(struct draft *d)
 	const size_t n = (size_t)d->n + 1;
 	const uint64_t sources = power_of_two(2 * n);
 
-	d->spec = malloc(n * sizeof(*d->spec));
+	d->spec = malloc(n * sizeof(void *));
 	d->rules = aligned_alloc(64, n * sizeof(*d->rules));
 	d->sources = malloc(n * sizeof(*d->sources));
 	d->strings = malloc(n * sizeof(*d->strings));

@@ -56,12 +56,12 @@ static void severity_and_annotations(void **state)
 	struct test_alarm t = plain;
 
 	(void)state;
-	for (uint8_t i = 0; i <= BP_SEVERITIES; i++) { /* the last one is none */
+	for (unsigned i = 0; i <= BP_SEVERITIES; i++) { /* the last one is none */
 		struct bp_text text = {0};
 		struct bp_alarm *a;
 		json_t *o;
 
-		t.severity = i;
+		t.severity = (uint8_t)i;
 		a = test_alarm_make(&t);
 		assert_true(bp_envelope(a, i == 0 ? NULL : "{\"a\":\"b\"}", &text));
 		o = json_loadb(text.data, text.len, 0, NULL);
