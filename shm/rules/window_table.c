@@ -309,6 +309,13 @@ uint64_t bp_window_due(const struct bp_window_table *t, uint64_t cell)
 	return atomic_load_explicit(&cell_at(t, cell)->due_ns, memory_order_relaxed);
 }
 
+/* It survives restarts of the process, so it may be damaged. */
+static bool is_whole(const struct bp_watch_topic *text)
+{
+	return text->topic_len != 0 && text->topic_len <= BP_WATCH_TOPIC_MAX &&
+	       text->client_id_len <= BP_WATCH_CLIENT_MAX;
+}
+
 static bool expire(const struct bp_window_table *t, struct bp_window_use *u, uint64_t key,
 	struct bp_window *c, struct bp_window_expired *out)
 {
@@ -328,6 +335,11 @@ static bool expire(const struct bp_window_table *t, struct bp_window_use *u, uin
 	}
 	out->rule = index;
 	out->text = *text_at(t, c);
+	if (!is_whole(&out->text)) {
+		c->topic_hash = 0; /* the next value writes it */
+		atomic_store_explicit(&c->due_ns, 0, memory_order_relaxed);
+		return false;
+	}
 	note_undo(t, u, c, key, 0, 0);
 	c->changing = u->worker + 1u;
 	order();

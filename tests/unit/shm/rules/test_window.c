@@ -515,6 +515,41 @@ static void windows_over_values_do_not_expire(void **state)
 	close_table();
 }
 
+static struct bp_window *used_cell(void)
+{
+	uint64_t i = 0;
+
+	while (atomic_load(&table.bucket[i / BP_WINDOW_WAYS].key[i % BP_WINDOW_WAYS]) == 0)
+		i++;
+	return (struct bp_window *)(void *)(table.cells + i * table.stride);
+}
+
+/* Its lengths are believed where it is used. The next value writes it again. */
+static void damaged_text_is_not_used(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct bp_watch_topic *text;
+
+		open_table(8, 8);
+		set_time_rule(5, BP_WINDOW_COUNT, 16 * SECOND, true);
+		publish_at(0, 1);
+		text = (void *)((uint8_t *)used_cell() + table.stride - sizeof(*text));
+		assert_string_equal(text->topic, "t/a");
+		if (i == 0)
+			text->topic_len = UINT16_MAX;
+		else if (i == 1)
+			text->topic_len = 0;
+		else
+			text->client_id_len = UINT8_MAX;
+		assert_string_equal(expired(20 * SECOND + 1000 * SECOND), "");
+		publish_at(20, 1);
+		publish_at(33, 1);
+		assert_string_equal(expired(2000 * SECOND), "48:1 64:0");
+		close_table();
+	}
+}
+
 /* A segment that was created for shorter windows. */
 static void longer_windows_than_the_table_has_are_refused(void **state)
 {
@@ -764,6 +799,7 @@ int main(void)
 		cmocka_unit_test(windows_of_removed_rules_make_space),
 		cmocka_unit_test(values_of_an_evicted_window_are_not_panes),
 		cmocka_unit_test(windows_over_values_do_not_expire),
+		cmocka_unit_test(damaged_text_is_not_used),
 		cmocka_unit_test(longer_windows_than_the_table_has_are_refused),
 		cmocka_unit_test(a_clock_of_another_boot_empties_the_window),
 		cmocka_unit_test(changes_are_undone),
