@@ -100,11 +100,15 @@ static uint64_t elapsed(uint64_t then, uint64_t now)
 	return then - now <= CLOCK_SLACK_NS ? 0 : UINT64_MAX;
 }
 
-/* Without its values, but with the numbers that never decrease. */
+/* Without its values. No undo of an earlier change fits afterwards: `changes` skips more than there
+ * are in a journal, last, so that a process that is killed here empties it again. */
+#define EMPTIED (1ull << 32)
 static void empty(struct bp_window *c)
 {
 	c->state = (struct bp_window_state){
 		.changes = c->state.changes, .pane = c->state.pane + BP_WINDOW_PANES};
+	order();
+	c->state.changes += EMPTIED;
 }
 
 /*
@@ -405,6 +409,8 @@ bool bp_window_undo(
 	}
 	if (c->changing == 0 && c->state.changes + 1 == u->changes)
 		return true; /* it was not made, or is undone */
+	if (c->changing == 0 && (int64_t)(c->state.changes - u->changes) > (int64_t)EMPTIED / 2)
+		return true; /* it was emptied since */
 	empty(c);
 	c->changing = 0;
 	return false;

@@ -659,6 +659,30 @@ static void interleaved_changes_empty_the_window(void **state)
 	close_table();
 }
 
+/* Two workers of a killed process undo their changes of one window, in both orders. */
+static void changes_of_two_workers_are_undone_or_emptied(void **state)
+{
+	(void)state;
+	for (uint16_t first = 0; first < 2; first++) {
+		struct bp_window_undo undo[2] = {{.cell = UINT64_MAX}, {.cell = UINT64_MAX}};
+		unsigned emptied = 0;
+		struct bp_window_view v;
+		double result;
+
+		open_table(8, 8);
+		set_rule(5, BP_WINDOW_SUM, 4, false);
+		(void)add_as(1, 7, 1, &result, NULL);
+		(void)add_as(1, 7, 2, &result, &undo[0]);
+		(void)add_as(1, 8, 3, &result, &undo[1]);
+		for (uint16_t i = 0; i < 2; i++)
+			emptied += !bp_window_undo(&table, &undo[i ^ first], i ^ first);
+		assert_true(bp_window_find(&table, &rule, 1, &v));
+		assert_int_equal(v.n, first); /* without values 2 and 3, which come again */
+		assert_int_equal(emptied, !first);
+		close_table();
+	}
+}
+
 /* A killed process held the lock of a bucket: of this worker, of one that is no longer there, and
  * of one that will release it itself. */
 static void locks_of_a_killed_process_are_released(void **state)
@@ -804,6 +828,7 @@ int main(void)
 		cmocka_unit_test(a_clock_of_another_boot_empties_the_window),
 		cmocka_unit_test(changes_are_undone),
 		cmocka_unit_test(interleaved_changes_empty_the_window),
+		cmocka_unit_test(changes_of_two_workers_are_undone_or_emptied),
 		cmocka_unit_test(locks_of_a_killed_process_are_released),
 		cmocka_unit_test(workers_count_each_value_once),
 		cmocka_unit_test(the_window_of_another_rule_is_not_longer),
