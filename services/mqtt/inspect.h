@@ -124,8 +124,8 @@ void bp_mqtt_worker_follow_rules(struct bp_mqtt_worker *in, const struct bp_rule
  * of the last burst, advanced by the ticks. */
 void bp_mqtt_worker_follow_time(struct bp_mqtt_worker *in, const uint64_t *real_ns);
 
-/* The worker searches share `share` of `shares` for silent topics. Of the workers, some may not
- * run: those without a receive queue. */
+/* The worker searches share `share` of `shares` for silent topics and windows that expire. Of
+ * the workers, some may not run: those without a receive queue. */
 void bp_mqtt_worker_share(struct bp_mqtt_worker *in, unsigned share, unsigned shares);
 
 /* When a tick next raises an alarm at the earliest, monotonic; UINT64_MAX: never. */

@@ -183,6 +183,7 @@ void bp_mqtt_worker_follow_time(struct bp_mqtt_worker *in, const uint64_t *real_
 void bp_mqtt_worker_share(struct bp_mqtt_worker *in, unsigned share, unsigned shares)
 {
 	bp_absence_share(in->absence, share, shares);
+	bp_window_share(in->window_search, &in->windows, share, shares);
 }
 
 uint64_t bp_mqtt_worker_timer(const struct bp_mqtt_worker *in)

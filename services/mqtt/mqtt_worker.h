@@ -293,6 +293,9 @@ void bp_window_result_apply(struct bp_mqtt_worker *in, const struct bp_rule *rul
  * call evaluates all that are due. */
 struct bp_window_search *bp_window_search_create(
 	const struct bp_window_table *t, unsigned worker, unsigned workers, bool whole);
+/* The worker searches this share of the table; first: as many shares as workers. */
+void bp_window_share(struct bp_window_search *s, const struct bp_window_table *t, unsigned share,
+	unsigned shares);
 void bp_window_tick(struct bp_mqtt_worker *in);
 void bp_window_note_due(struct bp_mqtt_worker *in, uint64_t due_ns);
 /* With `whole`: when the next one is due; UINT64_MAX: none. */

@@ -23,6 +23,14 @@ struct bp_window_search {
 	uint64_t due_ns;     /* with `whole`: no window is due earlier; UINT64_MAX: none */
 };
 
+void bp_window_share(struct bp_window_search *s, const struct bp_window_table *t, unsigned share,
+	unsigned shares)
+{
+	s->begin = t->buckets * share / shares * BP_WINDOW_WAYS;
+	s->end = t->buckets * (share + 1) / shares * BP_WINDOW_WAYS;
+	s->at = s->end;
+}
+
 struct bp_window_search *bp_window_search_create(
 	const struct bp_window_table *t, unsigned worker, unsigned workers, bool whole)
 {
@@ -30,9 +38,7 @@ struct bp_window_search *bp_window_search_create(
 
 	if (s == NULL)
 		return NULL;
-	s->begin = t->buckets * worker / workers * BP_WINDOW_WAYS;
-	s->end = t->buckets * (worker + 1) / workers * BP_WINDOW_WAYS;
-	s->at = s->end;
+	bp_window_share(s, t, worker, workers);
 	s->whole = whole;
 	s->due_ns = whole ? 0 : UINT64_MAX;
 	return s;

@@ -165,6 +165,32 @@ static void a_time_window_expires_after_a_restart(void **state)
 	rig_close(&rig);
 }
 
+/* Workers without a receive queue do not run: the others have all of the table. */
+static void each_share_of_the_table_expires(void **state)
+{
+	struct bp_rule_spec r = time_rule("few", BP_WINDOW_COUNT, 10 * SECOND, 2);
+	size_t first, second;
+	char topic[32];
+
+	(void)state;
+	r.window.tumbling = true;
+	open_with(&r, 1);
+	bp_mqtt_worker_share(rig.in, 0, 2);
+	for (unsigned i = 0; i < 32; i++) {
+		snprintf(topic, sizeof(topic), "t/%u", i);
+		PUBLISH(topic, "1");
+	}
+	wait_ms(11000);
+	first = rig_told_count(&rig);
+	bp_mqtt_worker_share(rig.in, 1, 2);
+	wait_ms(11000);
+	second = rig_told_count(&rig);
+	assert_true(first > 0 && second > 0);
+	assert_int_equal(first + second, 32);
+	assert_int_equal(rig_count(&rig, BP_C_WINDOW_EVICTED), 0);
+	rig_close(&rig);
+}
+
 static void long_topics_have_no_result_by_time(void **state)
 {
 	struct bp_rule_spec r = time_rule("few", BP_WINDOW_COUNT, SECOND, 2);
@@ -234,6 +260,7 @@ int main(void)
 		cmocka_unit_test(payloads_without_value_do_not_count),
 		cmocka_unit_test(a_time_window_counts_and_falls_to_zero),
 		cmocka_unit_test(a_time_window_expires_after_a_restart),
+		cmocka_unit_test(each_share_of_the_table_expires),
 		cmocka_unit_test(long_topics_have_no_result_by_time),
 		cmocka_unit_test(windows_survive_restart_and_reload),
 		cmocka_unit_test(one_client_cannot_take_all_windows),
