@@ -47,9 +47,9 @@ def test_alarm_of_a_device_appears_in_the_page(lab, gateway, tmp_path):
             browser.until(lambda: browser.text(f"{ALARMS} [role=status]:last-child") == "Live", "stream of events")
             publish(lab, ("plant/oven7/temperature", "99.25"), ("plant/oven7/temperature", "20"), (HOSTILE, "81.5"))
             browser.until(lambda: len(browser.rows(ALARMS)) == 2, "alarms")
-            assert [r[1:5] for r in browser.rows(ALARMS)] == [["raised", "81.5", "overheat", HOSTILE],
-                                                             ["raised", "99.25", "overheat", "plant/oven7/temperature"]]
-            assert browser.rows(ALARMS)[0][5].startswith("oven-7, 10.99.0.1:")
+            assert [r[1:6] for r in browser.rows(ALARMS)] == [["raised", "–", "81.5", "overheat", HOSTILE],
+                                                             ["raised", "–", "99.25", "overheat", "plant/oven7/temperature"]]
+            assert browser.rows(ALARMS)[0][6].startswith("oven-7, 10.99.0.1:")
             browser.until(lambda: browser.script("return document.querySelector('#page-alarms .plot').getAttribute('aria-valuetext')") !=
                           "no values yet", "rates")
             browser.page("rules")

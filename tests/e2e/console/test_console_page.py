@@ -108,14 +108,14 @@ def test_an_alarm_appears_when_it_happens(browser, stub):
     browser.until(lambda: len(browser.rows(ALARMS)) == 12, "alarms of the past")
     a = alarm(500, time.time(), value=99.25, topic="plant/oven9/temperature")
     stub.emit(alarm_event(a))
-    row = browser.until(lambda: [r for r in browser.rows(ALARMS) if r[4] == "plant/oven9/temperature"], "alarm")[0]
-    assert row[1:6] == ["raised", "99.25", "overheat", "plant/oven9/temperature", f"{a['client_id']}, {a['client']}"]
+    row = browser.until(lambda: [r for r in browser.rows(ALARMS) if r[5] == "plant/oven9/temperature"], "alarm")[0]
+    assert row[1:7] == ["raised", "–", "99.25", "overheat", "plant/oven9/temperature", f"{a['client_id']}, {a['client']}"]
     assert browser.rows(ALARMS)[0] == row
     browser.script("document.querySelector('#page-alarms .tools select').selectedIndex = 1;"
                    "document.querySelector('#page-alarms .tools select').dispatchEvent(new Event('change'))")
     browser.until(lambda: {r[1] for r in browser.rows(ALARMS)} == {"raised"}, "only alarms that are not cleared")
     stub.emit(alarm_event(alarm(501, time.time() + 0.001, "cleared", topic="plant/oven9/temperature")))
-    browser.until(lambda: "plant/oven9/temperature" not in [r[4] for r in browser.rows(ALARMS)], "cleared alarm gone")
+    browser.until(lambda: "plant/oven9/temperature" not in [r[5] for r in browser.rows(ALARMS)], "cleared alarm gone")
     browser.page("events")
     browser.until(lambda: [r[1:3] for r in browser.rows("#page-events")] == [["alarm", "cleared"], ["alarm", "raised"]], "events")
     stub.emit(alarm_event(a))  # again, as a stream that begins with the past
@@ -352,7 +352,7 @@ def test_lists_are_bounded(browser, stub):
     for n in range(1200):
         stub.emit(alarm_event(alarm(1000 + n, time.time(), topic=f"flood/{n}")))
     browser.until(lambda: module(browser, "main", "m.app.feed.alarms[0].topic") == "flood/1199", "newest alarm")
-    browser.until(lambda: [r[4] for r in browser.rows(ALARMS)[:1]] == ["flood/1199"], "its row")
+    browser.until(lambda: [r[5] for r in browser.rows(ALARMS)[:1]] == ["flood/1199"], "its row")
     assert len(browser.rows(ALARMS)) == 200
     assert module(browser, "main", "[m.app.feed.alarms.length, m.app.feed.events.length, m.app.feed.known.size, m.app.feed.seen.size]") == [500] * 4
     stub.data["show/connections"]["total"] = 65536

@@ -19,7 +19,7 @@ RULES = [overheat(name="text"), overheat(name="json", value={"json": "$.celsius"
 
 
 def replay(directory, *more, rules=None, inputs=(), wrapper=()):
-    config = config_for(rules=rules or RULES, reassembly_per_connection="1MiB")
+    config = config_for(rules=rules or RULES, reassembly_per_connection="1MiB", websocket_ports=[9001])
     config["ports"] = config["ports"][:2]
     config["bridges"] = [{"name": "bridge0", "ports": ["devices", "cloud"]}]
     file = Path(directory) / "replay.yaml"
