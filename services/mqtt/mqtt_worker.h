@@ -250,13 +250,17 @@ static inline void bp_tally(struct bp_mqtt_worker *in, bp_counter_t c)
 }
 
 /* Whether more may be done that is not in proportion to the bytes; if not, it is counted why. */
-static inline bool bp_within_budget(struct bp_mqtt_worker *in)
+static inline bool bp_within_budget_is(struct bp_mqtt_worker *in, bool may)
 {
-	if (bp_work_may(&in->work))
+	if (may)
 		return true;
 	bp_tally(in, in->work.worker_over ? BP_C_NOT_INSPECTED_WORKER_BUDGET
 					  : BP_C_NOT_INSPECTED_CONNECTION_BUDGET);
 	return false;
+}
+static inline bool bp_within_budget(struct bp_mqtt_worker *in)
+{
+	return bp_within_budget_is(in, bp_work_may(&in->work));
 }
 
 /*

@@ -161,6 +161,16 @@ static __attribute__((noinline)) void evaluate_window(
 		report(in, rule, NULL, BP_VERDICT_NOTHING);
 }
 
+/* An array may have many elements for few bytes. */
+static bool may_read_elements(struct evaluation *j, const struct bp_rule *rule)
+{
+	const struct bp_value_source *s = bp_ruleset_source(j->in->rules, rule->source);
+
+	return __builtin_expect(j->source == rule->source || !s->extended, 1) ||
+	       !bp_value_has_elements(s) ||
+	       bp_within_budget_is(j->in, bp_work_may_exceed(&j->in->work));
+}
+
 static void evaluate(struct evaluation *j, uint32_t index)
 {
 	struct bp_mqtt_worker *in = j->in;
@@ -179,7 +189,7 @@ static void evaluate(struct evaluation *j, uint32_t index)
 	if (j->cut || (j->only != ALL_RULES &&
 			      is_sparkplug(j, rule->source) != (j->only == SPARKPLUG_RULES)))
 		return;
-	if (!bp_within_budget(in)) {
+	if (!bp_within_budget(in) || !may_read_elements(j, rule)) {
 		j->cut = true;
 		return;
 	}

@@ -129,4 +129,12 @@ static inline bool bp_work_may(struct bp_work *w)
 	       (!w->over && bp_work_settle(w, BP_WORK_AHEAD));
 }
 
+/* The same before work that may be many times what is free: the accounts are read in any case. */
+static inline bool bp_work_may_exceed(struct bp_work *w)
+{
+	const uint64_t left = w->done < w->allowed ? w->allowed - w->done : BP_WORK_AHEAD;
+
+	return !w->over && bp_work_settle(w, left < UINT32_MAX ? (uint32_t)left : UINT32_MAX);
+}
+
 #endif

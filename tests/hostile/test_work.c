@@ -193,6 +193,38 @@ static void many_connections(void **state)
 	rig_close(&rig);
 }
 
+/* Arrays of 4,000 elements, each of which is compared: an element is more work than its two bytes.
+ */
+static void elements_of_arrays(void **state)
+{
+	enum { ELEMENTS = 4000, PUBLICATIONS = 100 };
+	static char payload[2 * ELEMENTS + 2];
+	struct bp_rule_spec rule = rig_rule("r", "#", BP_COND_GT, 80);
+	struct bytes b = {0};
+	struct peer c;
+	const char *why;
+	size_t at;
+
+	(void)state;
+	open_rig(1);
+	rule.value.kind = BP_VALUE_JSON;
+	assert_int_equal(bp_json_path_compile("$[*]", &rule.value.json, &why, &at), 0);
+	rig_rules(&rig, &rule, 1);
+	connect_peer(&c, 1);
+	for (unsigned i = 0; i < ELEMENTS; i++)
+		memcpy(payload + 2 * i, i == 0 ? "[1" : ",1", 2);
+	payload[2 * ELEMENTS] = ']';
+	for (unsigned i = 0; i < PUBLICATIONS; i++)
+		mq_publish(
+			&b, &(struct mq_publish){.version = 5, .topic = "t", .payload = payload});
+	(void)send_pieces(&c, &b, 1440);
+	assert_true(rig_count(&rig, BP_C_MATCH) > 0);
+	assert_true(rig_count(&rig, BP_C_MATCH) < PUBLICATIONS / 2);
+	assert_int_equal(rig_count(&rig, BP_C_MATCH) + not_evaluated(), PUBLICATIONS);
+	bytes_free(&b);
+	rig_close(&rig);
+}
+
 /* A connection that sends what connections send is evaluated at any rate. */
 static void ordinary_traffic_is_free(void **state)
 {
@@ -269,6 +301,7 @@ int main(void)
 		cmocka_unit_test(long_topics_behind_aliases),
 		cmocka_unit_test(all_rules_on_one_topic),
 		cmocka_unit_test(many_connections),
+		cmocka_unit_test(elements_of_arrays),
 		cmocka_unit_test(ordinary_traffic_is_free),
 		cmocka_unit_test(wills_have_separate_limits),
 	};
