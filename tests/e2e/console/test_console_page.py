@@ -172,7 +172,7 @@ def test_hostile_names_are_text(browser, stub):
             assert browser.script("return document.documentElement.scrollWidth <= document.documentElement.clientWidth"), (page, width)
     browser.page("alarms")
     browser.until(lambda: len(browser.rows(ALARMS)) == 12 + 2 * len(HOSTILE) - 1, "alarms")  # without the event that is too long
-    topics = {r[4] for r in browser.rows(ALARMS)}
+    topics = {r[5] for r in browser.rows(ALARMS)}
     assert {HOSTILE[0], HOSTILE[1], HOSTILE[3], HOSTILE[4], "\\u{202e}txet\\u{202c}\\u{7}\\u{200b}", "x" * 256 + "…", "\\u{d800}"} <= topics
     assert not browser.all("main img, main script, main iframe") and "owned" not in browser.driver.title
     browser.all(f"{ALARMS} button.row")[0].click()

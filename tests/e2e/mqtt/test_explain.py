@@ -94,7 +94,7 @@ def test_connection_that_is_not_inspected(lab, g):
         end = f"{DEVICE}:{s.getsockname()[1]}"
         view = wait_until("the connection", lambda: (x := explain(g, "connection", end))["connections"] and
                           check(x["connections"][0], "inspected")[0] == "no" and x)
-        assert "not_inspected_not_mqtt" in check(view["connections"][0], "inspected")[1]
+        assert "not_inspected_tls" in check(view["connections"][0], "inspected")[1]
         assert view["verdict"] == "no"
 
 
