@@ -299,13 +299,18 @@ static void watch(struct bp_supervisor *s)
 }
 
 /* The supervisor slept longer than planned: the planes may not have run either, so missing
- * heartbeats of this time do not count. */
+ * heartbeats of this time do not count, and a plane that stops has its time again. */
 static void forgive(struct bp_supervisor *s, uint64_t expected_ns)
 {
 	if (s->now_ns <= expected_ns + LATE_NS)
 		return;
-	for (unsigned i = 0; i < s->n; i++)
-		bp_heartbeat_forgive(&s->planes[i].heartbeat, s->now_ns);
+	for (unsigned i = 0; i < s->n; i++) {
+		struct bp_sup_plane *p = &s->planes[i];
+
+		bp_heartbeat_forgive(&p->heartbeat, s->now_ns);
+		if (p->stop_sent && p->kill_at_ns != NEVER)
+			p->kill_at_ns = s->now_ns + s->stop_timeout_ns;
+	}
 }
 
 /* The first running plane is the next one to stop. */
@@ -325,7 +330,8 @@ static void advance_stop(struct bp_supervisor *s)
 		return;
 	if (!p->stop_sent) {
 		p->stop_sent = true;
-		p->kill_at_ns = s->now_ns + s->stop_timeout_ns;
+		/* not s->now_ns: writing to the log may have taken long */
+		p->kill_at_ns = monotonic_ns() + s->stop_timeout_ns;
 		kill(p->pid, SIGTERM);
 	} else if (s->now_ns >= p->kill_at_ns) {
 		bp_log_event(BP_LOG_WARNING,

@@ -300,6 +300,33 @@ static void kills_what_does_not_end(void **state)
 	assert_true(log_has(f, "did not stop in time; killing it timeout_ms=100"));
 }
 
+/* The machine was suspended while a plane stopped: it has its time again. */
+static void a_suspended_supervisor_kills_no_plane_that_stops(void **state)
+{
+	const struct timespec away = {.tv_sec = 4};
+	struct fixture *f = *state;
+	char path[128];
+	int status;
+
+	start(f,
+		"trap ': >asked' TERM; echo $$ >a.tmp; mv a.tmp a.pid; "
+		"until [ -e asked ] && [ -e go ]; do sleep 0.01; done",
+		NULL, 3000);
+	WAIT_FOR(number_in(f->dir, "a.pid"));
+	kill(f->pid, SIGTERM);
+	snprintf(path, sizeof(path), "%s/asked", f->dir);
+	WAIT_FOR(access(path, F_OK) == 0);
+	kill(f->pid, SIGSTOP);
+	assert_int_equal(waitpid(f->pid, &status, WUNTRACED), f->pid);
+	nanosleep(&away, NULL); /* longer than the limit: that is what is tested */
+	kill(f->pid, SIGCONT);
+	usleep(200000); /* a supervisor that does not know kills it now */
+	snprintf(path, sizeof(path), "%s/go", f->dir);
+	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+	assert_int_equal(end(f), 0);
+	assert_false(log_has(f, "did not stop in time"));
+}
+
 static void a_second_signal_kills_at_once(void **state)
 {
 	struct fixture *f = *state;
@@ -625,6 +652,7 @@ int main(int argc, char **argv)
 		CASE(a_missing_resource_is_hopeless_too),
 		CASE(the_same_status_later_is_not),
 		CASE(kills_what_does_not_end),
+		CASE(a_suspended_supervisor_kills_no_plane_that_stops),
 		CASE(a_second_signal_kills_at_once),
 		CASE(signals_close_together_are_one),
 		CASE(hup_goes_to_the_plane_that_wants_it),
