@@ -293,21 +293,25 @@ static void evaluate_as_data(struct evaluation *j)
 	evaluate_rules(j);
 }
 
-/* The death of a node is that of its devices. */
+/* The death of a node is that of its devices. Those beyond the budget are counted. */
 static void evaluate_devices(struct evaluation *j, const struct bp_sparkplug_message *node)
 {
 	const struct bp_mqtt_publish *p = j->of.publish;
 	struct bp_sparkplug_message device;
 	struct bp_sparkplug_device name;
+	uint32_t i;
 
-	for (uint32_t i = 0; i < node->devices && !j->cut; i++) {
-		j->cut = !bp_within_budget(j->in);
-		if (!bp_sparkplug_listed_device(j->in, node, i, &name, &device))
-			continue;
-		j->sparkplug = &device;
-		j->of.publish = p;
-		evaluate_as_data(j);
+	for (i = 0; i < node->devices; i++) {
+		j->cut = j->cut || !bp_within_budget(j->in);
+		if (!j->cut && bp_sparkplug_listed_device(j->in, node, i, &name, &device)) {
+			j->sparkplug = &device;
+			j->of.publish = p;
+			evaluate_as_data(j);
+		}
+		if (j->cut)
+			break;
 	}
+	j->in->counters->v[BP_C_SPARKPLUG_DEATH_CUT] += node->devices - i;
 }
 
 static void evaluate_matching(struct evaluation *j)

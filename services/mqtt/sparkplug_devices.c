@@ -53,38 +53,57 @@ static bool is_listed(struct bp_mqtt_worker *in, const struct bp_sparkplug_messa
 	       by_number.value == data_hash;
 }
 
+/* Other workers may change the node meanwhile. */
+#define ATTEMPTS 64u
+
+/* Takes a number of the node for the device; two workers take two. False: the device has one, or
+ * there is none, which is counted. */
+static bool take_number(struct bp_mqtt_worker *in, const struct bp_sparkplug_message *m,
+	uint64_t data_hash, uint32_t *n)
+{
+	struct bp_sparkplug_view node;
+
+	for (unsigned i = 0; i < ATTEMPTS && find(in, m->node_key, &node); i++) {
+		*n = node.data & BP_SPARKPLUG_DEVICES;
+		if (is_listed(in, m, *n, data_hash))
+			return false;
+		if (*n == BP_SPARKPLUG_DEVICES)
+			break;
+		if (bp_sparkplug_state_change(&node, node.value, node.data + 1))
+			return true;
+	}
+	bp_tally(in, BP_C_SPARKPLUG_NOT_STORED);
+	return false;
+}
+
 void bp_sparkplug_list_device(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
 	const struct bp_sparkplug_message *m, uint64_t data_hash)
 {
-	struct bp_sparkplug_view node, v;
+	struct bp_sparkplug_view v;
 	struct bp_sparkplug_device *name;
 	uint32_t n;
 
-	if (!find(in, m->node_key, &node))
-		return;
-	n = node.data & BP_SPARKPLUG_DEVICES;
-	if (is_listed(in, m, n, data_hash))
-		return;
-	if (n == BP_SPARKPLUG_DEVICES || m->topic.device_len > BP_SPARKPLUG_DEVICE_MAX) {
+	if (m->topic.device_len > BP_SPARKPLUG_DEVICE_MAX) {
 		bp_tally(in, BP_C_SPARKPLUG_NOT_STORED);
 		return;
 	}
-	/* the name first, and the number of devices last: a killed worker leaves no device without
-	 * its name */
+	if (!take_number(in, m, data_hash, &n))
+		return;
 	bp_sparkplug_store(in, j, number_key(m->node_key, n), data_hash, 0);
-	bp_sparkplug_store(in, j, device_key(data_hash), n, 0);
 	if (!find(in, number_key(m->node_key, n), &v))
 		return;
 	name = &v.entry->device;
 	memcpy(name->name, m->topic.device, m->topic.device_len);
 	__atomic_store_n(&name->len, (uint8_t)m->topic.device_len, __ATOMIC_RELEASE);
-	(void)bp_sparkplug_state_change(&node, node.value, node.data + 1);
+	/* last: without it the device is not listed, and a worker that is restarted lists it when
+	 * it reads the birth again */
+	bp_sparkplug_store(in, j, device_key(data_hash), n, 0);
 }
 
 bool bp_sparkplug_listed_device(struct bp_mqtt_worker *in, const struct bp_sparkplug_message *m,
 	uint32_t i, struct bp_sparkplug_device *name, struct bp_sparkplug_message *out)
 {
-	struct bp_sparkplug_view v;
+	struct bp_sparkplug_view v, by_hash;
 	uint32_t len;
 
 	bp_work_add(&in->work, BP_WORK_STATE);
@@ -99,6 +118,7 @@ bool bp_sparkplug_listed_device(struct bp_mqtt_worker *in, const struct bp_spark
 	out->topic.device = (const uint8_t *)name->name;
 	out->topic.device_len = name->len;
 	len = bp_sparkplug_data_topic(&out->topic, in->data_topic);
+	/* a device has one number that counts, if two workers have read its birth */
 	return bp_topic_hash(in, (const uint8_t *)in->data_topic, len) == v.value &&
-	       is_listed(in, m, m->devices, v.value);
+	       find(in, device_key(v.value), &by_hash) && by_hash.value == i;
 }

@@ -285,6 +285,8 @@
 	X(SPARKPLUG_DEATH, RULE, "sparkplug_deaths", "NDEATH and DDEATH messages of Sparkplug B")  \
 	X(SPARKPLUG_DEATH_STALE, RULE, "sparkplug_deaths_stale",                                   \
 		"NDEATH ignored: bdSeq of an earlier session of the node")                         \
+	X(SPARKPLUG_DEATH_CUT, RULE, "sparkplug_deaths_over_budget",                               \
+		"devices not evaluated at the death of their node: over the budget of work")       \
 	X(SPARKPLUG_MALFORMED, RULE, "sparkplug_malformed",                                        \
 		"messages of Sparkplug B not evaluated: payload malformed")                        \
 	X(SPARKPLUG_SEQ_GAP, RULE, "sparkplug_seq_gaps",                                           \
@@ -300,7 +302,7 @@
 	X(SPARKPLUG_EVICTED, RULE, "sparkplug_evicted",                                            \
 		"aliases and sessions of Sparkplug B evicted: table full")                         \
 	X(SPARKPLUG_NOT_STORED, RULE, "sparkplug_not_stored",                                      \
-		"aliases and sessions of Sparkplug B not stored: table full of other clients'")    \
+		"aliases and sessions of Sparkplug B not stored: table full")                      \
 	X(STATE_EVICTED, RULE, "state_evicted",                                                    \
 		"states of a hold in progress evicted: table full")                                \
 	X(STATE_EVICTED_RAISED, RULE, "state_evicted_raised",                                      \

@@ -299,6 +299,39 @@ static void the_death_of_a_node_is_that_of_its_devices(void **state)
 	rig_close(&rig);
 }
 
+/* Each device of a node is either evaluated at its death, or counted. */
+static void devices_beyond_the_budget_are_counted(void **state)
+{
+	const struct bp_rule_spec r = online_rule("spBv1.0/g/DDATA/#");
+	enum { DEVICES = 300 };
+	uint64_t raised, cut;
+
+	(void)state;
+	rig_defaults(&rig);
+	rig.mqtt.connection_cpu_percent = 1;
+	rig.mqtt.max_sparkplug_metrics = 16384;
+	rig_open(&rig);
+	rig_rules(&rig, &r, 1);
+	peer_init(&node, false, 1, 1, 2);
+	rig_connect(&rig, &node, 4, "node-1");
+	birth("spBv1.0/g/NBIRTH/n", 1, 0, 7, NULL, 0, 0);
+	for (unsigned i = 0; i < DEVICES; i++) {
+		char topic[64];
+
+		snprintf(topic, sizeof(topic), "spBv1.0/g/DBIRTH/n/d%u", i);
+		rig_advance(&rig, 10000000);
+		birth(topic, 1, (i + 1) & 0xff, 7, NULL, 0, 0);
+	}
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_NOT_STORED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_EVICTED), 0);
+	death("spBv1.0/g/NDEATH/n", 7);
+	raised = rig_count(&rig, BP_C_ALARM_RAISED);
+	cut = rig_count(&rig, BP_C_SPARKPLUG_DEATH_CUT);
+	assert_true(raised > 0 && cut > 0);
+	assert_int_equal(raised + cut, DEVICES);
+	rig_close(&rig);
+}
+
 static void a_death_of_a_device(void **state)
 {
 	const struct bp_rule_spec r = online_rule("spBv1.0/g/DDATA/#");
@@ -486,6 +519,7 @@ int main(void)
 		cmocka_unit_test(null_and_historical_values_are_not_evaluated),
 		cmocka_unit_test(a_death_has_the_value_of_the_configuration),
 		cmocka_unit_test(the_death_of_a_node_is_that_of_its_devices),
+		cmocka_unit_test(devices_beyond_the_budget_are_counted),
 		cmocka_unit_test(a_death_of_a_device),
 		cmocka_unit_test(members_and_changed_births_after_a_reload),
 		cmocka_unit_test(a_combination_of_a_metric_and_a_death),
