@@ -111,6 +111,16 @@ static bool redis_has(struct fixture *f, const char *pattern)
 	return strstr(test_redis_cli(&f->redis, words), pattern) != NULL;
 }
 
+/* Whether the record of a connection is one with this topic. */
+static bool record_has(struct fixture *f, const char *topic)
+{
+	char words[256];
+
+	snprintf(words, sizeof(words),
+		"--no-raw get \"$(redis-cli -p %u keys '*-192.0.2.1:1883*')\"", f->redis.port);
+	return strstr(test_redis_cli(&f->redis, words), topic) != NULL;
+}
+
 /* The loop runs, and so do both workers. */
 #define RUN(f, condition)                                                                          \
 	while (!(condition)) {                                                                     \
@@ -149,7 +159,8 @@ static void adopted(void **state)
 	told_free(&l);
 	/* and back: the record is of the second one now, whichever of them started first */
 	publish_alias(&two, &c, "t/y", 4, "2");
-	RUN(f, bp_fleet_state_counters(f->gateway[1].state)->stored == 1);
+	/* not by the number of records: there may be one of before this publication */
+	RUN(f, record_has(f, "t/y"));
 	stop(&f->gateway[0]);
 	rig_close(&one);
 	start(f, 0);
@@ -182,7 +193,7 @@ static void ended(void **state)
 
 	rig_fin_both(&one, &c);
 	RUN(f, strcmp(test_redis_cli(&f->redis, "dbsize"), "") != 0 &&
-			bp_fleet_state_counters(f->gateway[0].state)->stored == 2);
+			bp_fleet_state_counters(f->gateway[0].state)->stored >= 2);
 	publish_alias(&two, &c, "", 3, "90");
 	RUN(f, rig_count(&two, BP_C_FLEET_NOT_FOUND) == 1);
 }
