@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/evaluate.h"
 #include "services/mqtt/mqtt_worker.h"
 
 /*

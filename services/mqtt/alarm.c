@@ -4,6 +4,8 @@
 
 #include "biplane/counters/general.h"
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/connection_events.h"
+#include "services/mqtt/evaluate.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "proto/net/copy.h"
 

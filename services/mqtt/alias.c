@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/peek.h"
+#include "services/mqtt/publications.h"
 
 /*
  * Topic aliases of one direction of a connection (MQTT 5.0, 3.3.2.3.4): a table of references,

@@ -2,6 +2,7 @@
 #include "services/mqtt/burst.h"
 
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/evaluate.h"
 #include "services/mqtt/same_template.h"
 #include "proto/payload/number.h"
 

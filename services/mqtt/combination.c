@@ -3,6 +3,7 @@
 
 #include "biplane/alarm_parts.h"
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/evaluate.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "shm/rules/key_topic.h"
 #include "proto/net/copy.h"

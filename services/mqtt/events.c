@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/connection_events.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/packets.h"
 
 /*
  * Events of connections: shm/events/event_ring.h. Only a connection that proved itself begins and

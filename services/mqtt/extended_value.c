@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/evaluate.h"
 #include "services/mqtt/mqtt_worker.h"
 
 /* Values with a type, a scale or several elements. */

@@ -3,7 +3,12 @@
 
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/connection_record.h"
+#include "services/mqtt/connection_events.h"
+#include "services/mqtt/fleet_adopt.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/packets.h"
+#include "services/mqtt/publications.h"
+#include "services/mqtt/stream.h"
 #include "shm/mqtt/mqtt_tables.h"
 
 /*

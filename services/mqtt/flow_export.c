@@ -3,7 +3,10 @@
 
 #include <stdlib.h>
 
+#include "services/mqtt/fleet_adopt.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/peek.h"
+#include "services/mqtt/stream.h"
 
 /* What the last record of a slot was made of. */
 struct exported {

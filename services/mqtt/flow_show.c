@@ -5,6 +5,7 @@
 
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/peek.h"
 #include "shm/layout.h"
 
 #define NOT_INSPECTED_LAST (BP_C_NOT_INSPECTED_LAST - BP_C_NOT_INSPECTED_NOT_MQTT)

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/connection_events.h"
+#include "services/mqtt/fleet_adopt.h"
+#include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/packets.h"
+#include "services/mqtt/publications.h"
+#include "services/mqtt/stream.h"
 
 /*
  * Passive tracking of connection establishment (RFC 9293 3.5): SYN, SYN-ACK and the client's

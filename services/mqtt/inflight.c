@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/peek.h"
+#include "services/mqtt/publications.h"
+#include "services/mqtt/stream.h"
 #include "proto/net/copy.h"
 
 /* Publications in flight that wait for their acknowledgement, and packet identifiers of QoS 2. */

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/connection_events.h"
+#include "services/mqtt/evaluate.h"
+#include "services/mqtt/fleet_adopt.h"
+#include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/packets.h"
+#include "services/mqtt/publications.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/connection_events.h"
+#include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/packets.h"
+#include "services/mqtt/publications.h"
+#include "services/mqtt/stream.h"
 
 /*
  * MQTT control packets of a byte stream, and their effect on the connection. Complete packets are

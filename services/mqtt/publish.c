@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/general.h"
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/evaluate.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/packets.h"
+#include "services/mqtt/publications.h"
+#include "services/mqtt/sparkplug.h"
+#include "services/mqtt/stream.h"
 
 /* One PUBLISH and the rules: topic to rules, payload to value, value to verdict. */
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/connection_events.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/packets.h"
+#include "services/mqtt/publications.h"
+#include "services/mqtt/stream.h"
 
 /*
  * Search for a packet boundary in a stream that was picked up mid-stream, or that lost bytes.

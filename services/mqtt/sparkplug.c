@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/evaluate.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/sparkplug.h"
 #include "services/mqtt/sparkplug_keys.h"
 #include "shm/rules/sparkplug_state.h"
 

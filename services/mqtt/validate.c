@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/fleet_adopt.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/stream.h"
 
 /*
  * Whether a segment is acceptable to its receiver (RFC 9293 3.10.7.4, RFC 5961 5.2): it has the ACK

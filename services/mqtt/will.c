@@ -2,7 +2,10 @@
 #include <stdlib.h>
 
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "services/mqtt/peek.h"
+#include "services/mqtt/publications.h"
 #include "proto/net/copy.h"
 
 /*

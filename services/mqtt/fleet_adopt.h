@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SERVICES_MQTT_FLEET_ADOPT_H
+#define BP_SERVICES_MQTT_FLEET_ADOPT_H
+
+#include "services/mqtt/stream.h"
+
+/* State of connections from other gateways. */
+
+struct bp_fleet_worker;
+/* The key of the flow's connection in the fleet. */
+void bp_connection_key_of(const struct bp_flow *f, struct bp_connection_key *k);
+/* NULL: no memory. */
+struct bp_fleet_worker *bp_fleet_worker_create(struct bp_shm *shm, unsigned worker);
+/* A connection was picked up mid-stream: asks for its state, if it can. */
+void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* A segment of a proven connection, before it is checked: asks if the connection may have continued
+ * through another gateway since its last segment. */
+void bp_fleet_ask_returned(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir);
+/* Whether it was asked for as such a one, and not as one that was met mid-stream. */
+static inline bool bp_fleet_returned(const struct bp_flow *f)
+{
+	return (f->marks & BP_MARK_ASKED) && (f->proof & BP_FLOW_PROVEN);
+}
+/* reorder_buffer is full: lost bytes count as lost again, even if no answer comes. */
+static inline void bp_fleet_wait_no_longer(struct bp_flow *f)
+{
+	if (bp_fleet_returned(f))
+		bp_flow_unmark(f, BP_MARK_ASKED);
+}
+/* The first byte of a direction of a connection met mid-stream. */
+void bp_fleet_first_byte(struct bp_flow *f, unsigned dir, uint32_t seq);
+/* A segment of such a connection acknowledges all before `ack` in direction `of`. */
+void bp_fleet_acked(struct bp_flow *f, unsigned of, uint32_t ack);
+/* fleet_states.c: another gateway has raised or cleared a rule; p[0..n): untrusted. */
+void bp_fleet_state_offer(struct bp_mqtt_worker *in, const uint8_t *p, uint32_t n);
+/* Reads answers, and gives up on those that are missing. Also where nothing is shared. */
+void bp_fleet_tick(struct bp_mqtt_worker *in);
+
+/*
+ * The same from an earlier byte on, which may be of a packet that was not inspected. A sender that
+ * repeats what was lost does so once or twice; each time moves all bytes that wait. `pushes` counts
+ * them: the search uses it only later.
+ */
+#define BP_FLEET_EARLIER_MAX 4u
+static inline bool bp_fleet_begins_earlier(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	return (f->marks & BP_MARK_ASKED) && !(f->proof & BP_FLOW_PROVEN) &&
+	       f->stream[dir] == BP_STREAM_BOUNDARY &&
+	       f->resync[dir].pushes < BP_FLEET_EARLIER_MAX &&
+	       f->next[dir] - seq <= in->reorder_bytes &&
+	       (int32_t)(seq - bp_wait_first(in, f, dir)) < 0;
+}
+
+#endif
