@@ -6,7 +6,8 @@
 #include "services/mqtt/flow.h"
 #include "services/mqtt/inspect.h"
 
-/* Copies for a record of another process (flow_export.c), which the worker may change meanwhile: the caller then discards them. */
+/* Copies for a record of another process (flow_export.c), which the worker may change meanwhile:
+ * the caller then discards them. */
 
 /* The arena of one worker. */
 struct bp_arena {

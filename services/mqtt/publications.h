@@ -4,7 +4,8 @@
 
 #include "services/mqtt/mqtt_worker.h"
 
-/* The publications of a connection, and what is kept for them: packet identifiers, acknowledgements, the will message, topic aliases. */
+/* The publications of a connection, and what is kept for them: packet identifiers,
+ * acknowledgements, the will message, topic aliases. */
 
 /* publish.c: evaluates a complete PUBLISH. `body`: after the fixed header; `head`: how far that was
  * checked before, or NULL. */

@@ -5,7 +5,7 @@
 #include "shm/hash.h"
 #include "shm/rules/ruleset.h"
 
-/* The trie inside an image. For shm/rules/ruleset_build.c and shm/rules/ruleset_match.c alone. */
+/* The trie inside an image. For the files shm/rules/ruleset_*.c alone. */
 
 /* A filter of n bytes has at most n + 1 levels. */
 #define BP_LEVELS_MAX (BP_RULE_FILTER_MAX + 1)
