@@ -28,9 +28,9 @@ void bench_advance_init(
 	a->traffic = t;
 	a->connections = connections;
 	a->step = STEP % connections;
-	for (uint32_t i = 0; i < BENCH_FRAMES; i++)
+	for (uint32_t i = 0; i < t->frames; i++)
 		a->over_before[i + 1] =
-			a->over_before[i] + (i * 7 % BENCH_FRAMES % BENCH_RAISE_EVERY == 0);
+			a->over_before[i] + bench_is_over(t, bench_connection(t, i));
 	bench_connect(t, a->connect);
 }
 
@@ -167,7 +167,7 @@ uint16_t bench_advance_rx(
 	uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t max, void *arg)
 {
 	struct bench_advance *a = arg;
-	bool many = a->connections != BENCH_FRAMES;
+	bool many = a->connections != a->traffic->frames;
 	uint16_t run;
 
 	RTE_SET_USED(port);
@@ -175,13 +175,13 @@ uint16_t bench_advance_rx(
 	RTE_SET_USED(max);
 	/* in runs that do not cross the end of the capture or of the pass */
 	for (uint16_t i = 0; i < n; i = (uint16_t)(i + run)) {
-		run = shorter((uint16_t)(n - i), BENCH_FRAMES - a->in_capture);
+		run = shorter((uint16_t)(n - i), a->traffic->frames - a->in_capture);
 		run = shorter(run, a->connections - a->in_pass);
 		if (unlikely(a->pass < bench_priming(a->traffic)))
 			prime_frames(a, pkts + i, run, many);
 		else
 			advance_frames(a, pkts + i, run, many);
-		a->in_capture = (a->in_capture + run) % BENCH_FRAMES;
+		a->in_capture = (a->in_capture + run) % a->traffic->frames;
 		a->in_pass += run;
 		if (a->in_pass == a->connections) {
 			a->in_pass = 0;

@@ -25,16 +25,16 @@ static inline uint32_t bench_priming(const struct bench_traffic *t)
 
 struct bench_advance {
 	const struct bench_traffic *traffic;
-	uint32_t connections; /* BENCH_FRAMES, or a power of ten above it */
+	uint32_t connections; /* those of the capture, or a power of ten above 1,000 */
 	uint32_t connection;  /* the current connection */
 	uint32_t step;
 	uint32_t primed;     /* setup frames of this connection so far, up to bench_priming() */
 	uint32_t in_pass;    /* frames of this pass so far */
-	uint32_t in_capture; /* frames of the capture so far, 0..BENCH_FRAMES-1 */
+	uint32_t in_capture; /* frames of the capture so far, below their number */
 	uint64_t pass;
-	uint64_t publishes;                     /* frames generated so far */
-	uint64_t over;                          /* of these, above the threshold */
-	uint32_t over_before[BENCH_FRAMES + 1]; /* frames above it before this position */
+	uint64_t publishes;                         /* frames generated so far */
+	uint64_t over;                              /* of these, above the threshold */
+	uint32_t over_before[BENCH_FRAMES_MAX + 1]; /* frames above it before this position */
 	uint8_t connect[BENCH_FRAME_MAX];
 };
 

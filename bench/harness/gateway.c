@@ -304,17 +304,18 @@ static void say_counters(const uint64_t *v, bool ok)
 	}
 }
 
-/* Whether the counters prove that the work was done; prints them. */
 /* A window has no result before it is full: each connection above the threshold raises nothing in
- * its first passes. */
+ * its first passes. Nor has a combination before both parts have a value. */
 static uint64_t raised_due(const struct bench *b)
 {
+	const uint64_t a_pass = b->advance.over_before[b->traffic.frames];
 	const uint64_t first = b->o.window > 1 ? b->o.window - 1 : 0;
-	const uint64_t none = first * b->advance.over_before[BENCH_FRAMES];
+	const uint64_t none = b->o.kind == BENCH_PAIRS ? a_pass / 2 : first * a_pass;
 
 	return b->advance.over > none ? b->advance.over - none : 0;
 }
 
+/* Whether the counters prove that the work was done; prints them. */
 static bool report(struct bench *b, struct figure r)
 {
 	const uint64_t *v = b->shm.counters[0].v;

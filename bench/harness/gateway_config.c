@@ -21,6 +21,55 @@ const char *bench_cloud_device(const struct bench_phd *phd, const struct bench_a
 #define ROUTED(address_, backend_)                                                                 \
 	", routed: {addresses: [" address_ "], host_interface: {backend: " backend_ "}}"
 
+static void rule(const struct bench_options *o, uint32_t i, FILE *f)
+{
+	static const char *const value[] = {
+		"text", "{json: $.celsius}", "{sparkplug: " BENCH_METRIC "}"};
+
+	fprintf(f, "    - {name: r%u, topic: ", i);
+	/* fewer than connections: the first for all, the others for none */
+	if (o->kind == BENCH_SPARKPLUG)
+		fprintf(f, "spBv1.0/g/+/+");
+	else if (o->rules < BENCH_FRAMES && i == 0)
+		fprintf(f, "plant/+/temp");
+	else if (o->rules < BENCH_FRAMES)
+		fprintf(f, "other/%05u/temp", i);
+	else
+		fprintf(f, "plant/%05u/temp", i);
+	fprintf(f, ", value: %s, raise: \"> 80\", action: mirror", value[o->kind]);
+	if (o->window != 0)
+		fprintf(f, ", window: {values: %u, function: mean}", o->window);
+	fputs("}\n", f);
+}
+
+static void inspection(const struct bench_options *o, FILE *f)
+{
+	const bool pairs = o->kind == BENCH_PAIRS;
+	const uint32_t rules = pairs ? BENCH_PAIRS_FRAMES / 2 : o->rules;
+
+	fprintf(f,
+		"mqtt:\n  max_connections: %u\n  max_rules: %u\n"
+		"  verify_checksums: %s\n"
+		"  mirror: {port: edge, mac: \"02:00:00:00:03:01\", ipv4_address: "
+		"192.0.2.9}\n"
+		"  rules:\n",
+		o->connections < 65536 ? 65536 : o->connections,
+		pairs        ? 3 * rules /* with the parts */
+		: rules < 16 ? 16
+			     : rules,
+		o->trust ? "false" : "true");
+	for (uint32_t i = 0; i < rules; i++) {
+		if (pairs)
+			fprintf(f,
+				"    - {name: r%u, all: [{topic: plant/%05u/temp, condition: "
+				"{above: 80}}, {topic: plant/%05u/pres, condition: {above: 80}}], "
+				"repeat: every, action: mirror}\n",
+				i, i, i);
+		else
+			rule(o, i, f);
+	}
+}
+
 char *bench_configuration(const struct bench_options *o, const struct bench_phd *phd,
 	const struct bench_agg *agg, const struct bench_transform *x, const struct bench_lcl *lcl)
 {
@@ -65,35 +114,8 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 		bench_transform_configuration(x, f);
 	if (lcl->on)
 		bench_lcl_configuration(f);
-	if (o->inspect) {
-		static const char *const value[] = {
-			"text", "{json: $.celsius}", "{sparkplug: " BENCH_METRIC "}"};
-
-		fprintf(f,
-			"mqtt:\n  max_connections: %u\n  max_rules: %u\n"
-			"  verify_checksums: %s\n"
-			"  mirror: {port: edge, mac: \"02:00:00:00:03:01\", ipv4_address: "
-			"192.0.2.9}\n"
-			"  rules:\n",
-			o->connections < 65536 ? 65536 : o->connections,
-			o->rules < 16 ? 16 : o->rules, o->trust ? "false" : "true");
-		for (uint32_t i = 0; i < o->rules; i++) {
-			fprintf(f, "    - {name: r%u, topic: ", i);
-			/* fewer than connections: the first for all, the others for none */
-			if (o->kind == BENCH_SPARKPLUG)
-				fprintf(f, "spBv1.0/g/+/+");
-			else if (o->rules < BENCH_FRAMES && i == 0)
-				fprintf(f, "plant/+/temp");
-			else if (o->rules < BENCH_FRAMES)
-				fprintf(f, "other/%05u/temp", i);
-			else
-				fprintf(f, "plant/%05u/temp", i);
-			fprintf(f, ", value: %s, raise: \"> 80\", action: mirror", value[o->kind]);
-			if (o->window != 0)
-				fprintf(f, ", window: {values: %u, function: mean}", o->window);
-			fputs("}\n", f);
-		}
-	}
+	if (o->inspect)
+		inspection(o, f);
 	fclose(f);
 	return text;
 }

@@ -45,16 +45,18 @@ int main(int argc, char **argv)
 		return bench_lcl_pcap(argv[2]) != 0;
 	if (argc == 3 && strcmp(argv[1], "transform") == 0)
 		return bench_transform_pcap(argv[2]) != 0;
-	if (argc != 3 || (strcmp(argv[1], "text") != 0 && strcmp(argv[1], "json") != 0 &&
-				 strcmp(argv[1], "sparkplug") != 0)) {
-		fprintf(stderr,
-			"usage: make_pcap "
-			"text|json|sparkplug|route4|route6|phd|agg|disagg|lcl|transform FILE\n"
-			"       make_pcap route4 BYTES FILE\n");
+	if (argc != 3 ||
+		(strcmp(argv[1], "text") != 0 && strcmp(argv[1], "json") != 0 &&
+			strcmp(argv[1], "sparkplug") != 0 && strcmp(argv[1], "pairs") != 0)) {
+		fprintf(stderr, "usage: make_pcap "
+				"text|json|sparkplug|pairs|route4|route6|phd|agg|disagg|lcl|"
+				"transform FILE\n"
+				"       make_pcap route4 BYTES FILE\n");
 		return 64;
 	}
 	bench_traffic_init(&t, argv[1][0] == 't'   ? BENCH_TEXT
 			       : argv[1][0] == 's' ? BENCH_SPARKPLUG
+			       : argv[1][0] == 'p' ? BENCH_PAIRS
 						   : BENCH_JSON);
 	return bench_write_pcap(&t, argv[2]) != 0;
 }

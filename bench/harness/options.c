@@ -41,6 +41,13 @@ static bool capture_fits(const struct bench_options *o)
 	       (o->inspect && !o->nodes && bench_live_capture_known(o->capture));
 }
 
+/* Those of the capture, or more. */
+static bool connections_fit(const struct bench_options *o)
+{
+	return o->kind == BENCH_PAIRS ? o->connections == BENCH_PAIRS_FRAMES
+				      : power_of_ten(o->connections);
+}
+
 /* --control needs IPv4 routes and frames. */
 static bool fit_together(const struct bench_options *o, const struct bench_phd *p,
 	const struct bench_agg *a, const struct bench_transform *x, const struct bench_lcl *l)
@@ -54,7 +61,7 @@ static bool fit_together(const struct bench_options *o, const struct bench_phd *
 		return false;
 	return (o->pcap != NULL || (p->sessions != 0 && p->wire.rate > 0) || a->rates != NULL ||
 		       x->rates != NULL) &&
-	       power_of_ten(o->connections) &&
+	       connections_fit(o) &&
 	       (o->messages == 0 || (o->routes != 0 && o->family == 4 && !o->inspect));
 }
 
@@ -123,6 +130,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		case 'p':
 			o->kind = strcmp(optarg, "json") == 0        ? BENCH_JSON
 				  : strcmp(optarg, "sparkplug") == 0 ? BENCH_SPARKPLUG
+				  : strcmp(optarg, "pairs") == 0     ? BENCH_PAIRS
 								     : BENCH_TEXT;
 			break;
 		case 'c':
@@ -223,6 +231,8 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			exit(64);
 		}
 	}
+	if (o->kind == BENCH_PAIRS && o->connections == BENCH_FRAMES)
+		o->connections = BENCH_PAIRS_FRAMES;
 	*(bench_transform_on(x) ? &x->rates : &agg->rates) = rates;
 	if (name != NULL && !mix->on && alone(o, phd, agg, x, lcl) &&
 		bench_attack_options(attack, name, o, phd, agg, x, lcl, mix))
@@ -235,7 +245,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 	if (name != NULL || mix->on || mix->fraction > 0 || (o->nodes && goes_through(o, agg, x)) ||
 		!fit_together(o, phd, agg, x, lcl)) {
 		fprintf(stderr,
-			"usage: biplane-bench --pcap FILE [--payload text|json|sparkplug] "
+			"usage: biplane-bench --pcap FILE [--payload text|json|sparkplug|pairs] "
 			"[--inspect] "
 			"[--trust] [--connections 1000|10000|...] [--rules N] [--window VALUES] "
 			"[--routes N [--ip6]] "

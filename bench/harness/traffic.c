@@ -8,7 +8,8 @@
 #include "proto/net/frame.h"
 
 #define TEXT_TOPIC "plant/%05u/temp"
-#define TEXT_PAYLOAD 5u /* "023.5": with headers and topic a frame of 79 bytes */
+#define PAIRS_TOPIC "plant/%05u/%s" /* as long */
+#define TEXT_PAYLOAD 5u             /* "023.5": with headers and topic a frame of 79 bytes */
 #define JSON_PAYLOAD 120u
 /* Sparkplug B: the timestamp, eight metrics with alias, timestamp and a double, and seq */
 #define SPARKPLUG_TOPIC "spBv1.0/g/NDATA/n%05u"
@@ -19,13 +20,34 @@
 
 void bench_traffic_init(struct bench_traffic *t, enum bench_payload kind)
 {
-	static const uint32_t payload[] = {TEXT_PAYLOAD, JSON_PAYLOAD, SPARKPLUG_PAYLOAD};
+	static const uint32_t payload[] = {
+		TEXT_PAYLOAD, JSON_PAYLOAD, SPARKPLUG_PAYLOAD, TEXT_PAYLOAD};
 	uint32_t topic = kind == BENCH_SPARKPLUG ? 22 : 16;
 	uint32_t remaining = 2 + topic + payload[kind];
 
 	t->kind = kind;
 	t->mqtt_len = (remaining < 128 ? 2 : 3) + remaining;
 	t->frame_len = BENCH_HEADERS + t->mqtt_len;
+	t->frames = kind == BENCH_PAIRS ? BENCH_PAIRS_FRAMES : BENCH_FRAMES;
+}
+
+uint32_t bench_connection(const struct bench_traffic *t, uint32_t frame)
+{
+	return frame * 7 % t->frames; /* 7 is coprime to both numbers */
+}
+
+/* A combination is true for both of its topics. */
+bool bench_is_over(const struct bench_traffic *t, uint32_t c)
+{
+	return (t->kind == BENCH_PAIRS ? c / 2 : c) % BENCH_RAISE_EVERY == 0;
+}
+
+static void topic_of(const struct bench_traffic *t, uint32_t c, char *out, size_t size)
+{
+	if (t->kind == BENCH_PAIRS)
+		snprintf(out, size, PAIRS_TOPIC, c / 2, c % 2 == 0 ? "temp" : "pres");
+	else
+		snprintf(out, size, t->kind == BENCH_SPARKPLUG ? SPARKPLUG_TOPIC : TEXT_TOPIC, c);
 }
 
 uint32_t bench_isn(uint32_t c)
@@ -131,7 +153,7 @@ void bench_publish(const struct bench_traffic *t, uint32_t c, uint8_t *frame)
 {
 	static const uint8_t head[34] = {2, 0, 0, 0, 2, 1, 2, 0, 0, 0, 1, 1, 8, 0, 0x45, 0, 0, 0, 0,
 		0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 0, 192, 0, 2, 1};
-	double value = c % BENCH_RAISE_EVERY == 0 ? 91.5 : 23.5;
+	double value = bench_is_over(t, c) ? 91.5 : 23.5;
 	char topic[32], text[JSON_PAYLOAD + 1];
 	uint8_t *p;
 
@@ -148,11 +170,10 @@ void bench_publish(const struct bench_traffic *t, uint32_t c, uint8_t *frame)
 	bp_put_be16(frame + 48, 64240);
 	p = fixed_header(
 		frame + BENCH_HEADERS, 0x30, t->mqtt_len - (t->mqtt_len - 2 < 128 ? 2u : 3u));
-	snprintf(
-		topic, sizeof(topic), t->kind == BENCH_SPARKPLUG ? SPARKPLUG_TOPIC : TEXT_TOPIC, c);
+	topic_of(t, c, topic, sizeof(topic));
 	bp_put_be16(p, (uint16_t)strlen(topic));
 	p = put(p + 2, topic, (uint32_t)strlen(topic));
-	if (t->kind == BENCH_TEXT) {
+	if (t->kind == BENCH_TEXT || t->kind == BENCH_PAIRS) {
 		snprintf(text, sizeof(text), "%05.1f", value);
 		memcpy(p, text, TEXT_PAYLOAD);
 	} else if (t->kind == BENCH_SPARKPLUG) {
@@ -185,11 +206,10 @@ int bench_write_pcap(const struct bench_traffic *t, const char *path)
 		fprintf(stderr, "%s: %s\n", path, pcap_geterr(p));
 		return -1;
 	}
-	/* the order is not that of connections: 7 is coprime to their number */
-	for (uint32_t i = 0; i < BENCH_FRAMES; i++) {
+	for (uint32_t i = 0; i < t->frames; i++) {
 		struct pcap_pkthdr h = {.caplen = t->frame_len, .len = t->frame_len};
 
-		bench_publish(t, i * 7 % BENCH_FRAMES, frame);
+		bench_publish(t, bench_connection(t, i), frame);
 		pcap_dump((u_char *)d, &h, frame);
 	}
 	pcap_dump_close(d);

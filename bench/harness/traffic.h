@@ -7,28 +7,35 @@
 
 /*
  * Traffic of the inspection benchmarks: every frame is a PUBLISH of one length, one connection
- * after another. The driver replays a capture of BENCH_FRAMES frames in a loop; fields that differ
+ * after another. The driver replays a capture of `frames` frames in a loop; fields that differ
  * between passes (sequence numbers, and addresses with many connections) are written by the receive
  * callback of the benchmark, see advance.c.
  */
-#define BENCH_FRAMES 1000u /* one frame per connection; fits in the L2 cache */
+#define BENCH_FRAMES 1000u       /* one frame per connection; fits in the L2 cache */
+#define BENCH_PAIRS_FRAMES 2000u /* the same of BENCH_PAIRS: two topics of each cell */
+#define BENCH_FRAMES_MAX BENCH_PAIRS_FRAMES
 /* First client address; the others follow. None is in the subnet of the gateway. */
 #define BENCH_CLIENT 0x0a000400u
 #define BENCH_RAISE_EVERY 20u /* 5 % of the values are above the threshold */
 #define BENCH_FRAME_MAX 512u
 #define BENCH_HEADERS 54u /* Ethernet, IPv4, TCP without options */
 
-enum bench_payload { BENCH_TEXT, BENCH_JSON, BENCH_SPARKPLUG };
+/* Pairs: text, on two topics of each cell: plant/CELL/temp and plant/CELL/pres. */
+enum bench_payload { BENCH_TEXT, BENCH_JSON, BENCH_SPARKPLUG, BENCH_PAIRS };
 
 struct bench_traffic {
 	enum bench_payload kind;
 	uint32_t mqtt_len; /* bytes of TCP payload per frame, also of CONNECT */
 	uint32_t frame_len;
+	uint32_t frames; /* of the capture, each of a connection of its own */
 };
 
 void bench_traffic_init(struct bench_traffic *t, enum bench_payload kind);
-/* The PUBLISH of connection `c` (0..BENCH_FRAMES-1), sequence number bench_isn(c), correct
- * checksums. */
+/* The connection of a frame of the capture. */
+uint32_t bench_connection(const struct bench_traffic *t, uint32_t frame);
+/* Whether the values of a connection raise alarms: those of one in BENCH_RAISE_EVERY. */
+bool bench_is_over(const struct bench_traffic *t, uint32_t c);
+/* The PUBLISH of connection `c`, sequence number bench_isn(c), correct checksums. */
 void bench_publish(const struct bench_traffic *t, uint32_t c, uint8_t *frame);
 /* The CONNECT, as long as a PUBLISH; only its MQTT part. */
 void bench_connect(const struct bench_traffic *t, uint8_t *mqtt);

@@ -20,7 +20,7 @@
 
 static uint32_t mqtt(uint32_t i, uint8_t *frame, const struct bench_traffic *t)
 {
-	bench_publish(t, i * 7 % BENCH_FRAMES, frame); /* in the order of the capture */
+	bench_publish(t, bench_connection(t, i), frame); /* in the order of the capture */
 	return t->frame_len;
 }
 
