@@ -44,7 +44,7 @@ struct bp_window_state {
 	uint64_t pane_ns;  /* and its end */
 	double result;     /* the last one */
 	uint32_t n;        /* values: in the window; time: of the newest pane */
-	uint32_t at;       /* values: slot of the next value */
+	uint32_t at;       /* values: slot of the next value; else the last period had values */
 	uint32_t full;     /* there is a result for each value */
 	uint32_t has_result;
 };

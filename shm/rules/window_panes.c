@@ -281,6 +281,7 @@ enum bp_window_result bp_window_panes_expire(const struct bp_window_spec *w,
 	if (w->tumbling) {
 		has = evaluate(w, s, data, before.pane, result);
 		s->n = 0;
+		s->at = before.n != 0;
 	} else {
 		has = s->full && evaluate(w, s, data, s->pane, result);
 	}
@@ -297,7 +298,7 @@ uint64_t bp_window_panes_due(
 	bool due;
 
 	if (w->tumbling)
-		due = s->n != 0 || (counts_nothing(w) && s->has_result && !zero);
+		due = s->n != 0 || (counts_nothing(w) && s->at != 0);
 	else
 		due = !zero || bp_window_panes_count(w, s, data) != 0;
 	return due && bp_window_expires(w) ? s->pane_ns : 0;

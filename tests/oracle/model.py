@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What rules do, by docs/reference/rules.md and the help of the settings alone: no line follows the code in C.
 
-A rule is its mapping in the configuration. Times are integers, in milliseconds."""
+A rule is its mapping in the configuration. Times are in milliseconds, payloads are bytes."""
 
 import json
 import math
 import re
 
+import items
+import windows
+from windows import milliseconds
+
 NOTHING = object()  # no value
 LARGEST = 1.7976931348623157e308
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.A)
-
-
-def milliseconds(text):
-    for unit, factor in (("ms", 1), ("s", 1000), ("m", 60000)):
-        if text.endswith(unit):
-            return int(text.removesuffix(unit)) * factor
-    raise ValueError(text)
 
 
 def finite(v):
@@ -36,28 +33,39 @@ def typed(v, kind):
     return v if isinstance(v, bool if kind == "boolean" else str) else NOTHING
 
 
-def elements(path, value, kind):
-    """The values at the path: $.a, $.a[*]"""
-    name, star = re.fullmatch(r"\$\.(\w+)(\[\*\])?", path).groups()
-    if not isinstance(value, dict) or name not in value:
-        return []
-    found = value[name]
-    if star:
-        found = found if isinstance(found, list) else []
-    else:
-        found = [found]
-    return [v for v in (typed(x, kind) for x in found) if v is not NOTHING]
+STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[(\*)\]")
+
+
+def elements(path, value):
+    """What is at the path: $.a.b, $.a[1], $.a[*].b"""
+    found = [value]
+    for name, index, star in STEP.findall(path):
+        if name:
+            found = [x[name] for x in found if isinstance(x, dict) and name in x]
+        elif index:
+            found = [x[int(index)] for x in found if isinstance(x, list) and int(index) < len(x)]
+        elif star:
+            found = [y for x in found if isinstance(x, list) for y in x]
+    return found
+
+
+def parsed(kind, payload):
+    if kind != "json":
+        return items.parse(kind, payload)
+    try:
+        return json.loads(payload.decode(), parse_constant=lambda _: None)
+    except ValueError:
+        return None
 
 
 def values_of(source, payload):
     """A list of values: more than one only for an array; empty: no value."""
-    if source == "text" or "json" not in source:
-        return [finite(float(payload))] if NUMBER.fullmatch(payload) else []
-    try:
-        parsed = json.loads(payload, parse_constant=lambda _: "no number")
-    except ValueError:
-        return []
-    values = elements(source["json"], parsed, source.get("type", "number"))
+    kind = next((k for k in ("json", "cbor", "msgpack") if k in source), None) if isinstance(source, dict) else None
+    if kind is None:
+        text = payload.decode("latin-1")
+        return [finite(float(text))] if NUMBER.fullmatch(text) else []
+    typed_values = [typed(v, source.get("type", "number")) for v in elements(source[kind], parsed(kind, payload))]
+    values = [v for v in typed_values if v is not NOTHING]
     if "scale" in source or "offset" in source:
         values = [finite(v * source.get("scale", 1) + source.get("offset", 0)) for v in values]
     return values
@@ -127,55 +135,41 @@ def levels(pattern, topic):
     return tuple(y for x, y in zip(a, b) if x.startswith("{"))
 
 
-def aggregate(window, values):
-    ordered = sorted(values)
-    return {"mean": lambda: math.fsum(values) / len(values), "min": lambda: ordered[0], "max": lambda: ordered[-1], "sum": lambda: math.fsum(values),
-            "count": lambda: float(len(values)), "delta": lambda: values[-1] - values[0],
-            "percentile": lambda: ordered[max(math.ceil(window.get("percentile", 0) * len(values) / 100), 1) - 1]}[window["function"]]()
-
-
 class Plain:
     def __init__(self, rule):
         self.rule, self.pairs, self.windows = rule, {}, {}
 
-    def windowed(self, topic, value):
-        """The result of the window; None: it has never been full."""
-        window = self.rule["window"]
-        last = self.windows.setdefault(topic, [])
-        last.append(value)
-        if len(last) < window["values"]:
-            return None
-        result = aggregate(window, last)
-        if window.get("type") == "tumbling":
-            last.clear()
-        else:
-            del last[0]
-        return result
-
-    def publication(self, topic, payload, now):
-        if levels(self.rule["topic"], topic) is None:
-            return
-        values = values_of(self.rule.get("value", "text"), payload)
-        if not values:
-            return
-        if "window" in self.rule:
-            values = [self.windowed(topic, values[0])]
-            if values == [None]:
-                return
+    def feed(self, topic, values, now):
         pair = self.pairs.setdefault(topic, Pair(self.rule, "every"))
         up, down, value = verdicts(self.rule, values)
         for state in pair.feed(up, down, "clear" in self.rule, value, now):
             yield self.rule["name"], topic, now, state, value
 
-    def end(self, _now):
-        return []
+    def publication(self, topic, payload, now):
+        if levels(self.rule["topic"], topic) is None:
+            return
+        values = values_of(self.rule.get("value", "text"), payload)
+        if "window" not in self.rule:
+            if values:
+                yield from self.feed(topic, values, now)
+            return
+        if not values and topic not in self.windows:
+            return
+        window = self.windows.setdefault(topic, windows.window_of(self.rule["window"]))
+        for at, result in window.add(now, values[0]) if values else window.expire(now):
+            yield from self.feed(topic, [result], at)
+
+    def end(self, now):
+        for topic, window in self.windows.items():
+            for at, result in window.expire(now):
+                yield from self.feed(topic, [result], at)
 
 
 class Combination:
     """`all` or `any` over parts, in the three-valued logic of Kleene; None is unknown."""
 
     def __init__(self, rule):
-        self.rule, self.pairs, self.truths = rule, {}, {}
+        self.rule, self.pairs, self.truths, self.windows = rule, {}, {}, {}
         self.parts = []
         self.tree = self.number({k: rule[k] for k in ("all", "any") if k in rule})
 
@@ -198,25 +192,39 @@ class Combination:
         decides = name == "any"
         return decides if decides in results else None if None in results else not decides
 
+    def feed(self, i, key, value, now):
+        self.truths[key, i] = holds(self.parts[i]["condition"], value), now
+        result = self.truth(self.tree, key, now)
+        if result is None:
+            return
+        first = re.sub(r"\{\w+\}", key[0], self.parts[0]["topic"])
+        pair = self.pairs.setdefault(key, Pair(self.rule, "on_change"))
+        for state in pair.feed(result, not result, True, float(result), now):
+            yield self.rule["name"], first, now, state, None
+
+    def expire(self, now, of=None):
+        for (key, i), window in self.windows.items():
+            if of in (None, key):
+                for at, result in window.expire(now):
+                    yield from self.feed(i, key, result, at)
+
     def publication(self, topic, payload, now):
         for i, part in enumerate(self.parts):
             key = levels(part["topic"], topic)
             if key is None:
                 continue
+            yield from self.expire(now, key)
             values = values_of(part.get("value", "text"), payload)
             if not values:
                 continue
-            self.truths[key, i] = holds(part["condition"], values[0]), now
-            result = self.truth(self.tree, key, now)
-            if result is None:
-                continue
-            first = re.sub(r"\{\w+\}", key[0], self.parts[0]["topic"])
-            pair = self.pairs.setdefault(key, Pair(self.rule, "on_change"))
-            for state in pair.feed(result, not result, True, float(result), now):
-                yield self.rule["name"], first, now, state, None
+            results = [(now, values[0])]
+            if "window" in part:
+                results = self.windows.setdefault((key, i), windows.window_of(part["window"])).add(now, values[0])
+            for at, result in results:
+                yield from self.feed(i, key, result, at)
 
-    def end(self, _now):
-        return []
+    def end(self, now):
+        return self.expire(now)
 
 
 class Absence:

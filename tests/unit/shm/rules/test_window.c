@@ -328,6 +328,21 @@ static void time_passes_without_values(void **state)
 	close_table();
 }
 
+/* The first period without values has the result 0, also after a result of 0, and after none. */
+static void a_period_without_values_is_zero(void **state)
+{
+	(void)state;
+	open_table(8, 8);
+	set_time_rule(5, BP_WINDOW_SUM, 10 * SECOND, true);
+	publish_at(0, 5);
+	publish_at(4, -5);
+	assert_string_equal(expired(1000 * SECOND), "10:0 20:0");
+	set_time_rule(6, BP_WINDOW_RATE, 10 * SECOND, true);
+	publish_at(2000, 5); /* one value has no rate */
+	assert_string_equal(expired(3000 * SECOND), "2020:0");
+	close_table();
+}
+
 /* The last of these values. */
 static double last_of(enum bp_window_function f, uint32_t n, const double *v)
 {
@@ -816,6 +831,7 @@ int main(void)
 		cmocka_unit_test(results_are_those_of_the_definition),
 		cmocka_unit_test(results_over_time_are_those_of_the_definition),
 		cmocka_unit_test(time_passes_without_values),
+		cmocka_unit_test(a_period_without_values_is_zero),
 		cmocka_unit_test(extreme_values_stay_finite),
 		cmocka_unit_test(huge_values_leave_no_error),
 		cmocka_unit_test(counter_resets_count_from_zero),
