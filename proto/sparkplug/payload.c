@@ -2,21 +2,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "proto/sparkplug/fields.h"
 #include "proto/sparkplug/protobuf.h"
 #include "proto/sparkplug/sparkplug.h"
 
 /* The messages Payload and Metric of sparkplug_b.proto. */
-
-enum { PAYLOAD_TIMESTAMP = 1, PAYLOAD_METRICS = 2, PAYLOAD_SEQ = 3 };
-enum {
-	METRIC_NAME = 1,
-	METRIC_ALIAS,
-	METRIC_TIMESTAMP,
-	METRIC_DATATYPE,
-	METRIC_IS_HISTORICAL,
-	METRIC_IS_TRANSIENT,
-	METRIC_IS_NULL,
-};
 
 bool bp_sparkplug_head(const uint8_t *payload, size_t len, struct bp_sparkplug_head *out)
 {
@@ -46,9 +36,6 @@ static void varint_field(struct bp_sparkplug_metric *m, const struct bp_pb_field
 	case METRIC_ALIAS:
 		m->alias = f->value;
 		m->has_alias = true;
-		break;
-	case METRIC_TIMESTAMP:
-		m->timestamp = f->value;
 		break;
 	case METRIC_DATATYPE:
 		m->datatype = (uint32_t)f->value;
@@ -81,8 +68,7 @@ static void bytes_field(struct bp_sparkplug_metric *m, const struct bp_pb_field 
 	if (f->number == METRIC_NAME) {
 		m->name = f->data;
 		m->name_len = f->len;
-	} else if (f->number >= BP_SPARKPLUG_VALUE_STRING &&
-		   f->number <= BP_SPARKPLUG_VALUE_EXTENSION) {
+	} else if (bp_sparkplug_is_value(f->number, f->wire)) {
 		m->field = (uint8_t)f->number;
 		m->bytes = f->data;
 		m->bytes_len = f->len;
@@ -102,8 +88,7 @@ static bool read_metric(const uint8_t *p, uint32_t len, struct bp_sparkplug_metr
 			varint_field(m, &f);
 		} else if (f.wire == BP_PB_BYTES) {
 			bytes_field(m, &f);
-		} else if ((f.number == BP_SPARKPLUG_VALUE_FLOAT && f.wire == BP_PB_FIXED32) ||
-			   (f.number == BP_SPARKPLUG_VALUE_DOUBLE && f.wire == BP_PB_FIXED64)) {
+		} else if (bp_sparkplug_is_value(f.number, f.wire)) {
 			m->field = (uint8_t)f.number;
 			m->bits = f.value;
 		}

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/net/vec16.h"
+
 /* One field of a message in the encoding of protobuf. */
 
 enum bp_pb_wire {
@@ -65,6 +67,65 @@ static inline bool bp_pb_size(const uint8_t **at, const uint8_t *end, uint32_t *
 	if (!bp_pb_varint(at, end, &v) || *at - begin > BP_PB_SIZE_MAX)
 		return false;
 	*value = (uint32_t)v;
+	return true;
+}
+
+/* The end of the varint at `p`, or NULL. */
+static inline const uint8_t *bp_pb_varint_end(const uint8_t *p, const uint8_t *end)
+{
+	const uint8_t *at = p;
+	uint64_t v;
+
+	if (p != end && *p < 0x80)
+		return p + 1;
+	if (end - p >= 8) {
+		v = ~bp_load_le64(p) & 0x8080808080808080u;
+		if (__builtin_expect(v != 0, 1))
+			return p + __builtin_ctzll(v) / 8 + 1;
+	}
+	return bp_pb_long_varint(&at, end, &v) ? at : NULL;
+}
+
+/*
+ * As bp_pb_read(), but finds the value without reading it: data[0..len) for every wire type, except
+ * that of a group. Likewise what is malformed.
+ */
+static inline bool bp_pb_locate(const uint8_t **at, const uint8_t *end, struct bp_pb_field *f)
+{
+	const uint8_t *next;
+	uint32_t tag, len;
+
+	if (!bp_pb_size(at, end, &tag) || tag < 8)
+		return false;
+	f->number = tag >> 3;
+	f->wire = tag & 7;
+	f->data = *at;
+	switch ((enum bp_pb_wire)f->wire) {
+	case BP_PB_VARINT:
+		next = bp_pb_varint_end(*at, end);
+		if (next == NULL)
+			return false;
+		f->len = (uint32_t)(next - *at);
+		*at = next;
+		return true;
+	case BP_PB_FIXED64:
+	case BP_PB_FIXED32:
+		f->len = f->wire == BP_PB_FIXED64 ? 8 : 4;
+		break;
+	case BP_PB_BYTES:
+		if (!bp_pb_size(at, end, &len))
+			return false;
+		f->data = *at;
+		f->len = len;
+		break;
+	case BP_PB_GROUP:
+		return bp_pb_skip_group(at, end, f->number);
+	default:
+		return false;
+	}
+	if (f->len > (uint64_t)(end - *at))
+		return false;
+	*at += f->len;
 	return true;
 }
 

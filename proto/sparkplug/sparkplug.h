@@ -113,7 +113,6 @@ struct bp_sparkplug_metric {
 	uint32_t name_len;
 	uint32_t datatype; /* 0: not given, or unknown */
 	uint64_t alias;
-	uint64_t timestamp;
 	bool has_alias, is_null, is_historical;
 	uint8_t field;        /* enum bp_sparkplug_field; 0: no value */
 	uint64_t bits;        /* the value of fields 10 to 14 */

@@ -72,6 +72,7 @@ static bool allocate(
 	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
 	in->layouts = bp_layouts_create();
 	in->same_template = calloc(1, sizeof(*in->same_template));
+	in->sparkplug_index = malloc(sizeof(*in->sparkplug_index));
 	in->to = malloc(2 * BP_TOPIC_MAX);
 	in->data_topic = in->to + BP_TOPIC_MAX;
 	in->key_topic = malloc(BP_TOPIC_MAX);
@@ -80,8 +81,8 @@ static bool allocate(
 	if (shm != NULL && in->fleet == NULL)
 		return false;
 	return in->reassembly != NULL && in->cache != NULL && in->layouts != NULL &&
-	       in->same_template != NULL && in->to != NULL && in->key_topic != NULL &&
-	       in->delayed != NULL && bp_websocket_create(in);
+	       in->same_template != NULL && in->sparkplug_index != NULL && in->to != NULL &&
+	       in->key_topic != NULL && in->delayed != NULL && bp_websocket_create(in);
 }
 
 struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
@@ -141,6 +142,7 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 	free(in->cache);
 	bp_layouts_free(in->layouts);
 	free(in->same_template);
+	free(in->sparkplug_index);
 	free(in->unmasked);
 	free(in->to);
 	free(in->key_topic);

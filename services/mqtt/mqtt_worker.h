@@ -15,6 +15,7 @@
 #include "services/mqtt/layouts.h"
 #include "services/mqtt/work.h"
 #include "proto/mqtt/mqtt.h"
+#include "proto/sparkplug/index.h"
 
 /* Inspection of one worker, for the files of this folder only. */
 
@@ -71,6 +72,7 @@ struct bp_mqtt_worker {
 	uint8_t resync_pushes; /* 0: none are enough */
 	struct bp_rule_state *rule_state;
 	uint64_t rule_state_len;
+	struct bp_sparkplug_index *sparkplug_index; /* of the payload that is evaluated */
 	struct bp_sparkplug_state *sparkplug;
 	uint64_t sparkplug_len;
 	struct bp_part_state *part_state;

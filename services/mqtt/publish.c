@@ -37,8 +37,6 @@ static void sparkplug_at(struct evaluation *j, const struct bp_value_source *sou
 {
 	enum bp_sparkplug_result r = BP_SPARKPLUG_UNCHANGED;
 
-	/* a metric may have two bytes */
-	bp_work_add(&j->in->work, BP_WORK_VALUE + 6 * (uint64_t)j->of.publish->payload_len);
 	if (j->sparkplug != NULL)
 		r = bp_sparkplug_value(
 			j->in, j->sparkplug, source, &j->of, j->topic_hash, &j->of.value);

@@ -25,16 +25,26 @@
 
 static const char bdseq_name[] = "bdSeq";
 
+/* As bp_sparkplug_find(), by the index of the payload if there is one. */
+static enum bp_sparkplug_found find(const struct bp_evaluated *j,
+	const struct bp_sparkplug_message *m, const struct bp_sparkplug_wanted *wanted,
+	struct bp_sparkplug_metric *metric)
+{
+	const struct bp_mqtt_publish *p = j->publish;
+
+	return m->index != NULL ? bp_sparkplug_index_find(
+					  p->payload, p->payload_len, m->index, wanted, metric)
+				: bp_sparkplug_find(p->payload, p->payload_len, wanted, metric);
+}
+
 /* The metric bdSeq as in the session of a node: 0 if the payload has none. */
-static uint64_t bdseq_of(const struct bp_evaluated *j)
+static uint64_t bdseq_of(const struct bp_evaluated *j, const struct bp_sparkplug_message *m)
 {
 	const struct bp_sparkplug_wanted wanted = {
 		.name = bdseq_name, .name_len = sizeof(bdseq_name) - 1, .beginning = j->beginning};
 	struct bp_sparkplug_metric metric;
 
-	if (bp_sparkplug_find(j->publish->payload, j->publish->payload_len, &wanted, &metric) !=
-			BP_SPARKPLUG_FOUND ||
-		metric.is_null ||
+	if (find(j, m, &wanted, &metric) != BP_SPARKPLUG_FOUND || metric.is_null ||
 		(metric.field != BP_SPARKPLUG_VALUE_INT && metric.field != BP_SPARKPLUG_VALUE_LONG))
 		return 0;
 	return BP_SPARKPLUG_BDSEQ_KNOWN | (metric.bits & 0xff) << BP_SPARKPLUG_BDSEQ_SHIFT;
@@ -65,7 +75,7 @@ static void node_born(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
 	struct bp_sparkplug_message *m)
 {
 	const uint64_t born = head->timestamp & BORN_MASK;
-	const uint64_t session = born << BP_SPARKPLUG_BORN_SHIFT | bdseq_of(j) |
+	const uint64_t session = born << BP_SPARKPLUG_BORN_SHIFT | bdseq_of(j, m) |
 				 (head->has_seq ? BP_SPARKPLUG_SEQ_KNOWN : 0) |
 				 (head->seq & BP_SPARKPLUG_SEQ);
 	const bool seen = m->tracked && head->has_timestamp &&
@@ -84,10 +94,10 @@ static void node_born(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
 }
 
 /* False: the death is of an earlier session. */
-static bool node_died(
-	struct bp_mqtt_worker *in, const struct bp_evaluated *j, const struct bp_sparkplug_view *v)
+static bool node_died(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
+	const struct bp_sparkplug_view *v, const struct bp_sparkplug_message *m)
 {
-	const uint64_t bdseq = bdseq_of(j);
+	const uint64_t bdseq = bdseq_of(j, m);
 
 	if ((v->value & bdseq & BP_SPARKPLUG_BDSEQ_KNOWN) &&
 		((v->value ^ bdseq) & BDSEQ_BITS) != 0) {
@@ -115,6 +125,30 @@ static void node_sent(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
 		(v->value & ~(uint64_t)BP_SPARKPLUG_SEQ) | BP_SPARKPLUG_SEQ_KNOWN | seq, v->data);
 }
 
+/* Reads a payload for its numbers and the metrics of all rules. False: it is malformed, counted. */
+static bool read_payload(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
+	struct bp_sparkplug_message *m, struct bp_sparkplug_head *head)
+{
+	const struct bp_mqtt_publish *p = j->publish;
+	struct bp_sparkplug_index *index = in->sparkplug_index;
+
+	bp_work_add(&in->work, BP_WORK_VALUE + 4 * (uint64_t)p->payload_len);
+	m->index = NULL;
+	if (j->beginning) {
+		(void)bp_sparkplug_head(p->payload, p->payload_len, head);
+		return true;
+	}
+	if (!bp_sparkplug_index_read(p->payload, p->payload_len, index)) {
+		bp_tally(in, BP_C_SPARKPLUG_MALFORMED);
+		return false;
+	}
+	if (!index->whole)
+		return bp_sparkplug_head(p->payload, p->payload_len, head);
+	m->index = index;
+	bp_sparkplug_index_head(p->payload, p->payload_len, index, head);
+	return true;
+}
+
 bool bp_sparkplug_begin(
 	struct bp_mqtt_worker *in, const struct bp_evaluated *j, struct bp_sparkplug_message *m)
 {
@@ -126,12 +160,8 @@ bool bp_sparkplug_begin(
 	if (!bp_sparkplug_topic(p->topic, p->topic_len, &m->topic) ||
 		m->topic.type == BP_SPARKPLUG_NCMD || m->topic.type == BP_SPARKPLUG_DCMD)
 		return false;
-	/* read for its numbers, and a birth and death of a node for bdSeq, too */
-	bp_work_add(&in->work, BP_WORK_VALUE + 6 * (uint64_t)p->payload_len);
-	if (!bp_sparkplug_head(p->payload, p->payload_len, &head) && !j->beginning) {
-		bp_tally(in, BP_C_SPARKPLUG_MALFORMED);
+	if (!read_payload(in, j, m, &head))
 		return false;
-	}
 	if (bp_sparkplug_is_birth(m->topic.type))
 		bp_tally(in, BP_C_SPARKPLUG_BIRTH);
 	else if (bp_sparkplug_is_death(m->topic.type))
@@ -148,7 +178,7 @@ bool bp_sparkplug_begin(
 	else if (!m->tracked)
 		return true;
 	else if (m->topic.type == BP_SPARKPLUG_NDEATH)
-		return node_died(in, j, &v);
+		return node_died(in, j, &v, m);
 	else
 		node_sent(in, j, &head, &v);
 	return true;
@@ -217,7 +247,7 @@ static enum bp_sparkplug_result birth_value(struct bp_mqtt_worker *in,
 
 	wanted_of(source, j, &wanted);
 	wanted.historical = true; /* its alias is valid all the same */
-	found = bp_sparkplug_find(j->publish->payload, j->publish->payload_len, &wanted, &metric);
+	found = find(j, m, &wanted, &metric);
 	if (found == BP_SPARKPLUG_MALFORMED)
 		return not_found(in, j, found);
 	if (found != BP_SPARKPLUG_FOUND) {
@@ -255,7 +285,7 @@ static enum bp_sparkplug_result data_value(struct bp_mqtt_worker *in,
 		datatype = v.data & BP_SPARKPLUG_DATATYPE;
 		bp_sparkplug_state_use(v.entry, in->mono_ns);
 	}
-	found = bp_sparkplug_find(j->publish->payload, j->publish->payload_len, &wanted, &metric);
+	found = find(j, m, &wanted, &metric);
 	if (found == BP_SPARKPLUG_FOUND)
 		return number(in, source, &metric, datatype, value);
 	if (found == BP_SPARKPLUG_ABSENT_UNNAMED && born)
@@ -270,6 +300,10 @@ enum bp_sparkplug_result bp_sparkplug_value(struct bp_mqtt_worker *in,
 	const bool dead = bp_sparkplug_is_death(m->topic.type);
 	const uint64_t key = bp_sparkplug_metric_key(data_hash, source);
 
+	/* without an index a metric may have two bytes */
+	bp_work_add(&in->work,
+		BP_WORK_VALUE + (m->index != NULL ? BP_WORK_METRIC * (uint64_t)m->index->n
+						  : 6 * (uint64_t)j->publish->payload_len));
 	if (m->topic.type == BP_SPARKPLUG_DBIRTH &&
 		(source->sparkplug.what == BP_SPARKPLUG_ONLINE || source->sparkplug.has_death))
 		bp_sparkplug_list_device(in, j, m, data_hash);

@@ -3,7 +3,7 @@
 #define BP_SERVICES_MQTT_SPARKPLUG_H
 
 #include "services/mqtt/evaluate.h"
-#include "proto/sparkplug/sparkplug.h"
+#include "proto/sparkplug/index.h"
 
 /* Births, deaths and data of Sparkplug B. */
 
@@ -13,6 +13,7 @@ struct bp_sparkplug_message {
 	uint16_t birth;   /* number of the node's last birth */
 	uint16_t devices; /* that are listed; their deaths follow that of the node */
 	uint64_t node_key;
+	const struct bp_sparkplug_index *index; /* of the payload, or NULL */
 };
 /*
  * Whether the publication is a message of a node or device whose metrics may be evaluated; the

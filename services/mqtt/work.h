@@ -39,6 +39,7 @@ enum {
 	BP_WORK_WINDOW_VALUE = 2,
 	BP_WORK_WINDOW_RANK = 10,
 	BP_WORK_VALUE = 20,
+	BP_WORK_METRIC = 3, /* of Sparkplug B, compared with the one of a rule */
 	BP_WORK_ELEMENT =
 		50, /* of [*], and its value: a long number, or a string and a list of 16 */
 	BP_WORK_ALARM = 250,

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "proto/sparkplug/sparkplug.h"
+#include "tests/unit/proto/sparkplug/same_metric.h"
 
 /*
  * The first byte chooses between a topic and a payload. A payload is read metric by metric, and
@@ -55,10 +55,12 @@ static void payload(const uint8_t *data, size_t size, const struct bp_sparkplug_
 	const uint8_t *at = data;
 	struct bp_sparkplug_metric m, last = {.name = NULL}, found;
 	struct bp_sparkplug_head head;
+	struct bp_sparkplug_index index;
 	enum bp_sparkplug_found result;
 	int more, any = 0;
 	double v;
 
+	HOLDS(is_indexed(data, size));
 	while ((more = bp_sparkplug_next(&at, data + size, &m)) > 0) {
 		HOLDS(at <= data + size);
 		members(&m);
@@ -73,6 +75,11 @@ static void payload(const uint8_t *data, size_t size, const struct bp_sparkplug_
 	result = bp_sparkplug_find(data, size, w, &found);
 	HOLDS((more < 0) == (result == BP_SPARKPLUG_MALFORMED));
 	HOLDS(more < 0 || any == (result == BP_SPARKPLUG_FOUND));
+	if (result != BP_SPARKPLUG_MALFORMED && bp_sparkplug_index_read(data, size, &index) &&
+		index.whole) {
+		HOLDS(bp_sparkplug_index_find(data, size, &index, w, &m) == result);
+		HOLDS(result != BP_SPARKPLUG_FOUND || is_same_metric(&m, &found));
+	}
 	if (result == BP_SPARKPLUG_FOUND)
 		HOLDS(found.field == last.field && found.bits == last.bits &&
 			found.bytes == last.bytes && found.is_null == last.is_null);

@@ -2,12 +2,13 @@
 /*
  * Reads payloads of Sparkplug B from stdin, each with its length (4 bytes, little endian) before
  * it, and prints what bp_sparkplug_head() and bp_sparkplug_next() read, one line for each payload.
+ * It ends where the index of the payload has something else.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "proto/sparkplug/sparkplug.h"
+#include "same_metric.h"
 
 static void print_bytes(const uint8_t *p, uint32_t n)
 {
@@ -54,6 +55,8 @@ static void print_payload(const uint8_t *p, uint32_t n)
 	const uint8_t *at = p, *end = p + n;
 	int more;
 
+	if (!is_indexed(p, n))
+		exit(2);
 	while ((more = bp_sparkplug_next(&at, end, &m)) > 0)
 		;
 	if (more < 0 || !bp_sparkplug_head(p, n, &head)) {

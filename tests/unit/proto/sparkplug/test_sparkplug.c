@@ -13,6 +13,7 @@
 
 #include "proto/sparkplug/protobuf.h"
 #include "proto/sparkplug/sparkplug.h"
+#include "same_metric.h"
 #include "spb_writer.h"
 
 static json_t *load(void)
@@ -151,6 +152,7 @@ static void beginnings_of_payloads_are_malformed_or_shorter(void **state)
 				;
 			if (more == 0)
 				assert_ptr_equal(at, p + 1 + len);
+			assert_true(is_indexed(p + 1, len));
 			free(p);
 		}
 		free(whole);
@@ -162,11 +164,19 @@ static enum bp_sparkplug_found find(
 	const struct spb *b, struct bp_sparkplug_wanted w, struct bp_sparkplug_metric *m)
 {
 	uint8_t *exact = malloc(b->n + 1); /* so that ASan sees reads outside */
+	struct bp_sparkplug_index index;
+	struct bp_sparkplug_metric of_index;
 	enum bp_sparkplug_found found;
 
 	memcpy(exact + 1, b->p, b->n);
 	w.name_len = w.name ? (uint32_t)strlen(w.name) : 0;
 	found = bp_sparkplug_find(exact + 1, b->n, &w, m);
+	assert_true(is_indexed(exact + 1, b->n));
+	if (!w.beginning && bp_sparkplug_index_read(exact + 1, b->n, &index)) {
+		assert_int_equal(
+			bp_sparkplug_index_find(exact + 1, b->n, &index, &w, &of_index), found);
+		assert_true(found != BP_SPARKPLUG_FOUND || is_same_metric(m, &of_index));
+	}
 	free(exact);
 	return found;
 }
@@ -219,6 +229,24 @@ static void the_last_value_that_is_not_historical_counts(void **state)
 		find(&b, (struct bp_sparkplug_wanted){.name = "t", .historical = true}, &m),
 		BP_SPARKPLUG_FOUND);
 	assert_true(bp_sparkplug_number(&m, 0, &v) && v == 9);
+}
+
+static void an_index_has_as_many_metrics_as_fit(void **state)
+{
+	struct bp_sparkplug_index index;
+	struct spb b = {.n = 0};
+
+	(void)state;
+	for (uint32_t i = 0; i < BP_SPARKPLUG_INDEX_METRICS; i++)
+		spb_metric(&b, NULL, i, 0, 1);
+	assert_true(bp_sparkplug_index_read(b.p, b.n, &index));
+	assert_true(index.whole && index.n == BP_SPARKPLUG_INDEX_METRICS);
+	assert_true(is_indexed(b.p, b.n));
+	spb_metric(&b, NULL, 200, 0, 1);
+	assert_true(bp_sparkplug_index_read(b.p, b.n, &index));
+	assert_true(!index.whole && index.n == BP_SPARKPLUG_INDEX_METRICS);
+	b.p[b.n - 9] = 0x6f; /* the field of the last value gets a wire type that there is not */
+	assert_false(bp_sparkplug_index_read(b.p, b.n, &index));
 }
 
 /* One metric with these fields. */
@@ -307,6 +335,7 @@ static bool reads(const char *bytes, size_t n)
 
 	memcpy(exact + 1, bytes, n);
 	ok = bp_sparkplug_head(exact + 1, n, &head);
+	assert_true(is_indexed(exact + 1, n));
 	free(exact);
 	return ok;
 }
@@ -393,6 +422,7 @@ int main(void)
 		cmocka_unit_test(beginnings_of_payloads_are_malformed_or_shorter),
 		cmocka_unit_test(metrics_are_found_by_name_or_alias),
 		cmocka_unit_test(the_last_value_that_is_not_historical_counts),
+		cmocka_unit_test(an_index_has_as_many_metrics_as_fit),
 		cmocka_unit_test(integers_have_the_width_and_sign_of_their_datatype),
 		cmocka_unit_test(what_is_no_finite_number_has_no_value),
 		cmocka_unit_test(unknown_fields_of_every_wire_type_are_skipped),
