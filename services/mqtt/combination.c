@@ -12,10 +12,11 @@
  * Combinations: the truth of a part is stored, and the combination of this key evaluated.
  *
  * The parts of a key may be published on several workers at the same time. A worker stores its
- * truth before it reads those of the others, so of two workers at least one sees both. It reads the
- * state before the truths, and changes it only where both disagree. Then it reads the truths again:
- * where another worker has changed the result meanwhile, the state may have been changed in the
- * wrong order, and it is evaluated again. So the last change agrees with the truths.
+ * truth before it evaluates, so of two workers at least one sees both truths. It reads the state
+ * of the key before the truths (struct bp_rule_reading), and its change of the state fails where
+ * another worker has evaluated the key since: then it reads the truths again. A change that
+ * succeeds is therefore made by truths that no evaluation has overtaken, so a worker that is paused
+ * meanwhile neither repeats a transition nor undoes a later one.
  */
 #define ROUNDS 64u
 
@@ -152,54 +153,45 @@ static void count(_Atomic uint64_t *stat)
 		stat, atomic_load_explicit(stat, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-/* A raised state that is used less often counts as old, and could be evicted. */
-#define USE_NS 60000000000ull
+/* The evaluation of a combination, whose value depends on the truths of all its parts. */
+struct decision {
+	struct bp_rule_reading reading; /* first */
+	const struct bp_mqtt_worker *in;
+	const struct bp_combined *c;
+	const struct own *own;
+	struct bp_evaluated of;
+	enum bp_truth result;
+};
 
-/*
- * Whether the result changes the state, which was read before the truths: a result that another
- * worker has overtaken since must not undo the transition that this one has made.
- */
-static bool changes(const struct bp_mqtt_worker *in, const struct bp_rule *rule,
-	const struct bp_rule_state_view *v, bool has_state, enum bp_truth result)
+static bool read_result(struct bp_rule_reading *r, double *value)
 {
-	if (result == BP_TRUTH_FALSE)
-		return has_state;
-	return !has_state || !v->raised || rule->repeat == BP_REPEAT_EVERY || rule->quiet_ns != 0 ||
-	       in->mono_ns - v->used_ns > USE_NS;
+	struct decision *d = (struct decision *)r;
+
+	d->result = result(d->in, d->c, d->own);
+	*value = d->result == BP_TRUTH_UNKNOWN ? NAN : d->result == BP_TRUTH_TRUE;
+	d->of.value = *value;
+	return d->result != BP_TRUTH_UNKNOWN;
 }
 
-/* Evaluates the state of the combination until it agrees with the truths of the parts. */
 static void decide(struct bp_mqtt_worker *in, const struct bp_combined *c,
 	const struct bp_evaluated *of, const struct own *own, uint64_t topic_hash)
 {
 	struct bp_rule_stats *stats = &in->rule_stats[c->rule->slot];
-	enum bp_truth before = BP_TRUTH_UNKNOWN;
+	struct decision d = {
+		.reading = {.read = read_result, .shared = in->workers > 1},
+		.in = in,
+		.c = c,
+		.own = own,
+		.of = *of,
+	};
 
 	count(&stats->matched);
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		struct bp_evaluated result_of = *of;
-		struct bp_rule_state_view v;
-		const bool has_state = bp_rule_state_find(
-			in->rule_state, in->rule_state_len, c->rule, topic_hash, &v);
-		const enum bp_truth now = result(in, c, own);
-
-		if (now == BP_TRUTH_UNKNOWN && i == 0) {
-			bp_tally(in, BP_C_COMBINATION_UNKNOWN);
-			count(&stats->no_value);
-		}
-		if (now == BP_TRUTH_UNKNOWN || now == before)
-			return;
-		before = now;
-		result_of.combined = c;
-		result_of.type = BP_VALUE_NUMBER;
-		result_of.value = now == BP_TRUTH_TRUE;
-		if (changes(in, c->rule, &v, has_state, now))
-			bp_rule_apply(in, c->rule, &result_of, topic_hash);
-		else if (in->evaluated != NULL)
-			in->evaluated(
-				in->evaluated_arg, c->rule, &result_of.value, BP_VERDICT_NOTHING);
-		if (in->workers == 1)
-			return;
+	d.of.combined = c;
+	d.of.type = BP_VALUE_NUMBER;
+	bp_rule_apply(in, c->rule, &d.of, topic_hash, &d.reading);
+	if (d.result == BP_TRUTH_UNKNOWN) {
+		bp_tally(in, BP_C_COMBINATION_UNKNOWN);
+		count(&stats->no_value);
 	}
 }
 

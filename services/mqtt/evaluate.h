@@ -41,9 +41,10 @@ static inline void bp_evaluated_number(struct bp_mqtt_worker *in, struct bp_eval
 		in->transition = transition;
 }
 
-/* publish.c: evaluates of->value by a rule with the state of the topic, and writes the alarm. */
+/* publish.c: evaluates a value by a rule with the state of the topic, and writes the alarm. The
+ * value is what `reading` reads, which also stores it in of->value; NAN: none. */
 void bp_rule_apply(struct bp_mqtt_worker *in, const struct bp_rule *rule, struct bp_evaluated *of,
-	uint64_t topic_hash);
+	uint64_t topic_hash, struct bp_rule_reading *reading);
 
 /* extended_value.c: the value of a source that is not plain, for this rule. */
 bool bp_extended_value(struct bp_mqtt_worker *in, const struct bp_rule *rule,

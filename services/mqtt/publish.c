@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
 #include "biplane/counters/general.h"
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/evaluate.h"
@@ -98,27 +100,34 @@ static __attribute__((noinline, cold)) void report(const struct bp_mqtt_worker *
 	in->evaluated(in->evaluated_arg, rule, value, verdict);
 }
 
+/* `reading`, a constant: NULL where of->value is the value. */
 static inline void apply(struct bp_mqtt_worker *in, const struct bp_rule *rule,
-	struct bp_evaluated *of, uint64_t topic_hash)
+	struct bp_evaluated *of, uint64_t topic_hash, struct bp_rule_reading *reading)
 {
 	enum bp_verdict verdict;
 	const uint64_t next = bp_transition_next(in->now_ns, in->transition);
 	uint64_t transition = next;
 
-	if (!rule->stateful) {
+	if (reading == NULL && !rule->stateful) {
 		verdict = bp_condition_holds(&rule->raise, of->value) ? BP_VERDICT_RAISED
 								      : BP_VERDICT_NOTHING;
 	} else {
+		struct bp_rule_undo *undo = bp_journal_undo(in->journal, bp_rule_undos(rule));
+		const uint32_t client = client_of(in, of->flow);
 		enum bp_state_loss loss;
 
 		bp_work_add(&in->work, BP_WORK_STATE);
-		verdict = bp_rule_evaluate_undo(in->rule_state, in->rule_state_len, rule,
-			topic_hash, client_of(in, of->flow), of->value, in->mono_ns, &transition,
-			&loss, bp_journal_undo(in->journal, bp_rule_undos(rule)));
+		if (reading == NULL)
+			verdict = bp_rule_evaluate_undo(in->rule_state, in->rule_state_len, rule,
+				topic_hash, client, of->value, in->mono_ns, &transition, &loss,
+				undo);
+		else
+			verdict = bp_rule_evaluate_reading(in->rule_state, in->rule_state_len, rule,
+				topic_hash, client, reading, in->mono_ns, &transition, &loss, undo);
 		bp_tally_state_loss(in, loss);
 	}
 	if (__builtin_expect(in->evaluated != NULL, 0))
-		report(in, rule, &of->value, verdict);
+		report(in, rule, reading != NULL && isnan(of->value) ? NULL : &of->value, verdict);
 	if (verdict == BP_VERDICT_NOTHING)
 		return;
 	bp_evaluated_number(in, of, verdict, transition, next);
@@ -126,9 +135,9 @@ static inline void apply(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 }
 
 void bp_rule_apply(struct bp_mqtt_worker *in, const struct bp_rule *rule, struct bp_evaluated *of,
-	uint64_t topic_hash)
+	uint64_t topic_hash, struct bp_rule_reading *reading)
 {
-	apply(in, rule, of, topic_hash);
+	apply(in, rule, of, topic_hash, reading);
 }
 
 static void count_match(struct bp_mqtt_worker *in, struct bp_rule_stats *stats)
@@ -147,7 +156,7 @@ void bp_window_result_apply(struct bp_mqtt_worker *in, const struct bp_rule *rul
 	if (rule->role == BP_RULE_PART)
 		bp_combination_evaluate(in, rule, of, topic_hash, client);
 	else
-		apply(in, rule, of, topic_hash);
+		apply(in, rule, of, topic_hash, NULL);
 }
 
 /* The result of the window replaces the value, for this rule alone. */
@@ -216,7 +225,7 @@ static void evaluate(struct evaluation *j, uint32_t index)
 	else if (rule->role == BP_RULE_PART)
 		bp_combination_evaluate(in, rule, &j->of, j->topic_hash, client_of(in, j->of.flow));
 	else
-		apply(in, rule, &j->of, j->topic_hash);
+		apply(in, rule, &j->of, j->topic_hash, NULL);
 }
 
 /* Collected matches of a topic; if there are more than the capacity, only this fact is stored. */

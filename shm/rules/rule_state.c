@@ -10,6 +10,9 @@
 #define RAISED BP_STATE_RAISED
 #define HOLDING BP_STATE_HOLDING
 #define LOW BP_STATE_LOW
+/* Of a raised pair: the number of the transition. The bits above it count the evaluations that left
+ * it raised, so that an older one that clears it fails. */
+#define NUMBER (((uint64_t)1 << BP_TRANSITION_BITS) - 1)
 /* Owner of states of other gateways, until a client here publishes on the topic. */
 #define FLEET_CLIENT 1u
 
@@ -47,6 +50,7 @@ static uint64_t hold_on_quietly(const struct bp_rule *r, uint64_t word, uint64_t
 struct evaluation {
 	struct bp_state_change c; /* first */
 	const struct bp_rule *rule;
+	struct bp_rule_reading *reading; /* NULL: the value is given */
 	double value;
 	enum bp_verdict adopt;    /* NOTHING: a value */
 	bool quiet;               /* no raise may begin */
@@ -56,6 +60,15 @@ struct evaluation {
 	enum bp_verdict verdict;
 	bool was_raised, is_raised;
 };
+
+static uint64_t counted(const struct evaluation *v, uint64_t word)
+{
+	const uint64_t count = (word & LOW & ~NUMBER) + NUMBER + 1;
+
+	return v->reading != NULL && v->reading->shared
+		       ? (word & ~LOW) | (count & LOW) | (word & NUMBER)
+		       : word;
+}
 
 static uint64_t word_of_value(struct evaluation *v, uint64_t word)
 {
@@ -69,15 +82,15 @@ static uint64_t word_of_value(struct evaluation *v, uint64_t word)
 				: hold_on(r, word, v->c.now_ns);
 		if (word & RAISED) {
 			v->verdict = BP_VERDICT_RAISED;
-			word |= v->transition & LOW;
+			word |= v->transition & NUMBER;
 		}
 		return word;
 	}
-	v->transition = word & LOW;
+	v->transition = word & NUMBER;
 	if (raise) {
 		if (r->repeat == BP_REPEAT_EVERY)
 			v->verdict = BP_VERDICT_RAISED;
-		return word;
+		return counted(v, word);
 	}
 	if (r->has_clear) {
 		if (!bp_condition_holds(&r->clear, v->value))
@@ -96,21 +109,8 @@ static uint64_t word_of_other(const struct evaluation *v, uint64_t word)
 	const bool raised = word & RAISED;
 
 	if (v->adopt == BP_VERDICT_CLEARED)
-		return raised && (word & LOW) <= v->transition ? 0 : word;
-	return raised && (word & LOW) < v->transition ? word : RAISED | (v->transition & LOW);
-}
-
-/* The next word and the verdict. Writes no memory of the table. */
-static uint64_t next_word(struct bp_state_change *c, uint64_t word)
-{
-	struct evaluation *v = (struct evaluation *)c;
-
-	v->transition = v->next_transition;
-	v->verdict = BP_VERDICT_NOTHING;
-	v->was_raised = word & RAISED;
-	word = v->adopt != BP_VERDICT_NOTHING ? word_of_other(v, word) : word_of_value(v, word);
-	v->is_raised = word & RAISED;
-	return word;
+		return raised && (word & NUMBER) <= v->transition ? 0 : word;
+	return raised && (word & NUMBER) < v->transition ? word : RAISED | (v->transition & NUMBER);
 }
 
 static uint32_t float_bits(double value)
@@ -120,6 +120,25 @@ static uint32_t float_bits(double value)
 
 	memcpy(&bits, &f, sizeof(bits));
 	return bits;
+}
+
+/* The next word and the verdict. Writes no memory of the table. */
+static uint64_t next_word(struct bp_state_change *c, uint64_t word)
+{
+	struct evaluation *v = (struct evaluation *)c;
+
+	v->transition = v->next_transition;
+	v->verdict = BP_VERDICT_NOTHING;
+	v->was_raised = v->is_raised = word & RAISED;
+	if (v->reading != NULL) {
+		v->c.keeps_client = !v->reading->read(v->reading, &v->value);
+		if (v->c.keeps_client)
+			return word;
+		v->c.value = float_bits(v->value);
+	}
+	word = v->adopt != BP_VERDICT_NOTHING ? word_of_other(v, word) : word_of_value(v, word);
+	v->is_raised = word & RAISED;
+	return word;
 }
 
 bool bp_rule_state_find(const struct bp_rule_state *table, uint64_t len, const struct bp_rule *rule,
@@ -140,7 +159,7 @@ bool bp_rule_state_find(const struct bp_rule_state *table, uint64_t len, const s
 	v->holding = word & HOLDING;
 	v->used_ns = atomic_load_explicit(&e->used_ns, memory_order_relaxed);
 	if (v->raised)
-		v->since_ns = (word & LOW) << BP_TRANSITION_SHIFT;
+		v->since_ns = (word & NUMBER) << BP_TRANSITION_SHIFT;
 	else if (rule->hold == BP_HOLD_COUNT)
 		v->hold_count = word & LOW;
 	else
@@ -224,6 +243,24 @@ enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,
 	if (!rule->stateful)
 		return bp_condition_holds(&rule->raise, value) ? BP_VERDICT_RAISED
 							       : BP_VERDICT_NOTHING;
+	evaluate(&v, topic_hash, undo);
+	*loss = v.c.loss;
+	*transition = v.transition;
+	return v.verdict;
+}
+
+enum bp_verdict bp_rule_evaluate_reading(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client,
+	struct bp_rule_reading *reading, uint64_t now_ns, uint64_t *transition,
+	enum bp_state_loss *loss, struct bp_rule_undo *undo)
+{
+	struct evaluation v = {
+		.c = {.table = table, .len = len, .now_ns = now_ns, .client = client},
+		.rule = rule,
+		.reading = reading,
+		.next_transition = *transition,
+	};
+
 	evaluate(&v, topic_hash, undo);
 	*loss = v.c.loss;
 	*transition = v.transition;

@@ -26,8 +26,9 @@
 
 struct bp_rule_state {
 	_Atomic uint64_t key;  /* of (rule, topic); 0: free */
-	_Atomic uint64_t word; /* bit 63 raised, bit 62 holding; bits 0..61: number of the
-				* transition, hold count, or start of the hold, ns; both bits: a
+	_Atomic uint64_t word; /* bit 63 raised, bit 62 holding; bits 0..61: hold count, or
+				* start of the hold, ns; raised: number of the transition, and
+				* above it a count, see struct bp_rule_reading; both bits: a
 				* claim, see state_table.c. Of a last alarm: see rule_last.c */
 	_Atomic uint64_t used_ns;
 	_Atomic uint32_t client; /* that used it last */
@@ -131,10 +132,26 @@ static inline unsigned bp_rule_undos(const struct bp_rule *rule)
 	return rule->stateful & BP_RULE_HAS_LAST ? BP_RULE_UNDOS_MAX : 1;
 }
 
+/*
+ * A value that depends on more than one publication: read() is called after the state of the pair
+ * was read, and again whenever another worker has changed or confirmed the state meanwhile. False:
+ * there is no value now, and the state stays as it is.
+ */
+struct bp_rule_reading {
+	bool (*read)(struct bp_rule_reading *r, double *value);
+	bool shared; /* other workers evaluate the pair: a state that is raised counts their
+			evaluations */
+};
+
 /* As above. `undo`: NULL, or bp_rule_undos() records for undoing it, the last one first; each has
  * the entry UINT64_MAX, and keeps it if it is not needed. */
 enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
 	uint64_t now_ns, uint64_t *transition, enum bp_state_loss *loss, struct bp_rule_undo *undo);
+/* The same for a value that is read meanwhile; the rule is stateful. */
+enum bp_verdict bp_rule_evaluate_reading(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client,
+	struct bp_rule_reading *reading, uint64_t now_ns, uint64_t *transition,
+	enum bp_state_loss *loss, struct bp_rule_undo *undo);
 
 #endif

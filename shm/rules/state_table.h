@@ -28,7 +28,7 @@ struct bp_state_change {
 	uint64_t now_ns;
 	uint32_t client;
 	uint32_t value;    /* the bits of a float */
-	bool keeps_client; /* an unchanged state keeps its client and time */
+	bool keeps_client; /* an unchanged state keeps its client and time; next() may set it */
 	struct bp_rule_undo *undo;
 	enum bp_state_loss loss; /* result */
 	struct bp_rule_state *bucket;

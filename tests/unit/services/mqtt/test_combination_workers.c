@@ -93,16 +93,12 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void a_race_has_one_transition(void **state)
+static void open_both(struct bp_rule_spec *rule)
 {
-	struct bp_rule_spec rule = both();
-	uint64_t seed = 7;
-	pthread_t thread[2];
-
 	rig_defaults(&rig[0]);
 	rig[0].config.n_workers = 2;
 	rig_open(&rig[0]);
-	rig_rules(&rig[0], &rule, 1);
+	rig_rules(&rig[0], rule, 1);
 	rig[1] = rig[0];
 	rig[1].in = second_worker();
 	rig[1].frame = malloc(PEER_FRAME_MAX);
@@ -111,24 +107,122 @@ static void a_race_has_one_transition(void **state)
 		bp_mqtt_worker_begin(rig[w].in, rig[0].rules, rig[0].now_ns, rig[0].mono_ns);
 		peer_init(&device[w], false, w + 1, 1, 2);
 		rig_connect(&rig[w], &device[w], 4, w == 0 ? "a" : "b");
+	}
+}
+
+static void close_both(struct bp_rule_spec *rule)
+{
+	bp_mqtt_worker_free(rig[1].in);
+	free(rig[1].frame);
+	rig_close(&rig[0]);
+	free(rule->combination);
+}
+
+static void a_race_has_one_transition(void **state)
+{
+	struct bp_rule_spec rule = both();
+	uint64_t seed = 7;
+	pthread_t thread[2];
+
+	(void)state;
+	open_both(&rule);
+	for (unsigned w = 0; w < 2; w++)
 		for (unsigned i = 0; i < ROUNDS; i++)
 			high[w][i] = test_below(&seed, 2) != 0;
-	}
 	for (unsigned w = 0; w < 2; w++)
 		assert_int_equal(pthread_create(&thread[w], NULL, work, (void *)(uintptr_t)w), 0);
 	for (unsigned w = 0; w < 2; w++)
 		assert_int_equal(pthread_join(thread[w], NULL), 0);
 	assert_int_equal(wrong_states, 0);
 	assert_int_equal(repeated, 0);
-	bp_mqtt_worker_free(rig[1].in);
-	free(rig[1].frame);
-	rig_close(&rig[0]);
-	free(rule.combination);
+	close_both(&rule);
+}
+
+/* ---- a worker that is paused after it has read the truths ---- */
+
+static void (*meanwhile)(void); /* what the other worker does then, once */
+
+enum bp_truth __real_bp_program_evaluate(
+	const struct bp_program *p, const uint8_t truth[BP_PARTS_MAX]);
+enum bp_truth __wrap_bp_program_evaluate(
+	const struct bp_program *p, const uint8_t truth[BP_PARTS_MAX]);
+enum bp_truth __wrap_bp_program_evaluate(
+	const struct bp_program *p, const uint8_t truth[BP_PARTS_MAX])
+{
+	const enum bp_truth result = __real_bp_program_evaluate(p, truth);
+	void (*const others)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (others != NULL)
+		others();
+	return result;
+}
+
+static void publish(unsigned w, const char *topic, const char *value)
+{
+	rig_publish_text(&rig[w], &device[w], topic, value);
+}
+
+static void raise_and_clear(void)
+{
+	publish(1, "b/1", "91");
+	publish(1, "b/1", "20");
+}
+
+static void clear_and_raise(void)
+{
+	publish(1, "b/1", "91");
+	publish(1, "a/1", "90");
+}
+
+static void raise_again(void)
+{
+	publish(1, "a/1", "90");
+}
+
+static void check_counts(uint64_t raised, uint64_t cleared)
+{
+	const struct bp_counters *c = rig[0].shm.counters;
+
+	assert_int_equal(c[0].v[BP_C_ALARM_RAISED] + c[1].v[BP_C_ALARM_RAISED], raised);
+	assert_int_equal(c[0].v[BP_C_ALARM_CLEARED] + c[1].v[BP_C_ALARM_CLEARED], cleared);
+}
+
+/* Each value that the paused worker has overtaken counts once, and its late result not again. */
+static void a_paused_worker_repeats_no_transition(void **state)
+{
+	struct bp_rule_spec rule = both();
+
+	(void)state;
+	open_both(&rule);
+	publish(1, "b/1", "90");
+	meanwhile = raise_and_clear;
+	publish(0, "a/1", "90");
+	assert_null(meanwhile);
+	check_counts(1, 1);
+
+	publish(1, "b/1", "90");
+	check_counts(2, 1);
+	meanwhile = clear_and_raise;
+	publish(0, "a/1", "20");
+	assert_null(meanwhile);
+	check_counts(3, 2);
+
+	/* the state is raised all the time */
+	meanwhile = raise_again;
+	publish(0, "a/1", "20");
+	assert_null(meanwhile);
+	check_counts(3, 2);
+
+	publish(0, "a/1", "20");
+	check_counts(3, 3);
+	close_both(&rule);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(a_race_has_one_transition)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(a_race_has_one_transition),
+		cmocka_unit_test(a_paused_worker_repeats_no_transition)};
 
 	return cmocka_run_group_tests_name("combinations of workers", tests, NULL, NULL);
 }
