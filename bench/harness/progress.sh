@@ -11,9 +11,9 @@ progress_all=0 progress_done=0 progress_now=0
 progress_began=
 
 # runs N PARTS: N runs of biplane-bench, each for that fraction of --seconds.
-runs() { echo $(($1 * (seconds * 1000 / $2 + progress_start))); }
+runs() { echo $(($1 * (milliseconds / $2 + progress_start))); }
 
-testpmd_takes() { echo $(((seconds + 2) * 1000 + progress_testpmd)); }
+testpmd_takes() { echo $((milliseconds + 2000 + progress_testpmd)); }
 
 # takes CASE: milliseconds of one round.
 takes() {
@@ -27,36 +27,36 @@ takes() {
 	lookup) echo $((15000 / rounds + 1000)) ;;
 	figure6) runs $((2 * ${#message_rates[@]})) 1 ;;
 	publish) echo $(((publish_seconds * 1000 + 4000) / rounds)) ;;
-	latency) echo $((600000 / rounds)) ;; # seven to ten systems with and without CPU sleep, five times
-	monitoring) echo $((150000 / rounds)) ;; # two gateways and four captures, five times
+	latency) echo $((latency_rounds * 120000 / rounds)) ;; # seven to ten systems with and without CPU sleep
+	monitoring) echo $((monitoring_rounds * 30000 / rounds)) ;; # two gateways and four captures
 	fleet) echo 75000 ;; # two gateways, and the load of their engines
 	hostile) echo $((15000 / rounds)) ;;
 	sync) echo $(((sync_seconds * 1000 + 24000) / rounds)) ;;
 	phd-sizes) runs $((4 * ${#apdu_sizes[@]})) 3 ;;
 	phd-figure6) runs $((4 * ${#message_rates[@]})) 1 ;;
-	phd-associations) echo $((seconds * 1000 + 4000)) ;;
+	phd-associations) echo $((milliseconds + 4000)) ;;
 	aggregate-figure9)
-		echo $((${#group_sizes[@]} * (2 * progress_start + (${#gateway_rates[@]} + ${#socket_rates[@]}) * seconds * 120)))
+		echo $((${#group_sizes[@]} * (2 * progress_start + (${#gateway_rates[@]} + ${#socket_rates[@]}) * milliseconds * 12 / 100)))
 		;;
 	transform-times) echo $(($(runs ${#transform_methods[@]} 3) + 500)) ;;
 	transform-figure6)
-		echo $((${#transform_methods[@]} * (progress_start + ${#transform_rates[@]} * seconds * 120) +
-			${#transform_socket_rates[@]} * seconds * 240))
+		echo $((${#transform_methods[@]} * (progress_start + ${#transform_rates[@]} * milliseconds * 12 / 100) +
+			${#transform_socket_rates[@]} * milliseconds * 24 / 100))
 		;;
 	transform-sockets) runs 6 3 ;;
 	aggregate-streams) runs 2 1 ;;
 	bridge-before) runs 6 6 ;;
-	lcl-hops) echo $(((2 + ${#lcl_hops[@]} * (1 + ${#lcl_turns[@]})) * (seconds * 1000 + 1000) / rounds)) ;;
+	lcl-hops) echo $(((2 + ${#lcl_hops[@]} * (1 + ${#lcl_turns[@]})) * (milliseconds + 1000) / rounds)) ;;
 	alarm-paper) echo $(((15000 + alarm_count * (45 + 5 * ${#alarm_percents[@]})) / rounds)) ;;
-	mix) runs 8 3 ;;
-	nodes) runs ${#nodes_cases[@]} 3 ;;
+	mix) runs 8 $mix_part ;;
+	nodes) runs ${#nodes_cases[@]} $mix_part ;;
 	growth) growth_takes ;;
 	aggregate-models) echo $((7 * models_packets / rounds)) ;;
 	lcl-paper) echo $((3 * models_frames / 2 / rounds)) ;;
 	transform-accuracy) echo $((models_readings / 5 / rounds)) ;;
 	peers)
-		echo $((${#peers_deciders[@]} * ((2 + ${#peers_rates[@]}) * (seconds * 1000 / peers_part + 300) + 3000) +
-			${#peers_ways[@]} * (2 * seconds * 1000 / peers_part + 2000) + 4000))
+		echo $((${#peers_deciders[@]} * ((2 + ${#peers_rates[@]}) * (milliseconds / peers_part + 300) + 3000) +
+			${#peers_ways[@]} * (2 * milliseconds / peers_part + 2000) + 4000))
 		;;
 	ndr) echo $(($(ndr_takes) / rounds)) ;;
 	*) runs 1 1 ;;

@@ -7,6 +7,7 @@
 # measurement, as a fraction of the maximum rate
 mix_parts=(mqtt phd messages readings lcl plain)
 mix_paced=0.7
+mix_part=3 # fraction of --seconds, for each measurement
 # case nodes: cases of this script
 nodes_cases=(bridge text route4 phd aggregate disaggregate transform lcl mix)
 
@@ -18,7 +19,7 @@ mix_ends() { nodes_cases=("${nodes_cases[0]}" "${nodes_cases[-1]}"); }
 mix_gateway() {
 	local out file=$1
 	shift
-	out=$("$build"/bench/biplane-bench --seconds "$(awk -v s="$seconds" 'BEGIN {print s / 3}')" \
+	out=$("$build"/bench/biplane-bench --seconds "$(awk -v s="$seconds" -v p="$mix_part" 'BEGIN {print s / p}')" \
 		"--file-prefix=bench-$BIPLANE_BENCH" "$@") || die "biplane-bench $*: the counters do not add up: $out"
 	printf '%s\n' "$out" >>"$work/$file"
 }

@@ -15,7 +15,7 @@ ndr_ends() {
 }
 
 # Milliseconds of all rounds: a search has some 18 trials.
-ndr_takes() { echo $((ndr_rounds * ${#ndr_sizes[@]} * (7 + 4 * ${#ndr_drivers[@]}) * 18 * (seconds * 1000 / ndr_part + 600))); }
+ndr_takes() { echo $((ndr_rounds * ${#ndr_sizes[@]} * (7 + 4 * ${#ndr_drivers[@]}) * 18 * (milliseconds / ndr_part + 600))); }
 
 ndr_measure() { attempt ndr ndr ndr_all; }
 

@@ -51,9 +51,9 @@ class Progress(unittest.TestCase):
     def test_every_case_says_how_long_it_takes(self):
         listed = subprocess.run([ROOT / "scripts" / "bench", "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout
         text = (ROOT / "scripts" / "bench").read_text(encoding="utf-8")
-        arrays = "\n".join(re.findall(r"^\w+=\([^)]*\)(?: #.*)?$|^publish_seconds=.*|^sync_routes=.*", text, re.MULTILINE))
+        arrays = "\n".join(re.findall(r"^\w+=\([^)]*\)(?: #.*)?$|^(?:publish_seconds|latency_rounds|sync_routes)=.*", text, re.MULTILINE))
         files = " ".join(sorted(str(p.relative_to(ROOT)) for p in (ROOT / "bench").glob("*/*.sh")))
-        told = bash(f"{arrays}\nfor f in {files}; do . $f; done\nrounds=5 seconds=3\n"
+        told = bash(f"{arrays}\nfor f in {files}; do . $f; done\nrounds=5 seconds=3 milliseconds=3000\n"
                     f"for c in {' '.join(listed.split())}; do echo $c $(takes $c); done")
         times = {line.split()[0]: int(line.split()[1]) for line in told.splitlines()}
         self.assertEqual(sorted(times), sorted(listed.split()))
