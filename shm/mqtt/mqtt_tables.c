@@ -90,10 +90,10 @@ static void attach_adopt(struct bp_shm *m, void *const *address, const uint64_t 
 		&m->adopt_offers[w], &cp->ring, &dp->read, offers / m->workers - sizeof(*cp));
 }
 
-/* Words of raised pairs have the number of the transition since version 1. */
+/* Since version 1 words of raised pairs have the number of the transition, and windows a sum. */
 static uint64_t version(unsigned table, uint64_t layout)
 {
-	return table == BP_MT_RULE_STATE ? layout + 1 : layout;
+	return table == BP_MT_RULE_STATE || table == BP_MT_WINDOWS ? layout + 1 : layout;
 }
 
 static int map(
@@ -122,7 +122,8 @@ static int map(
 	m->windows = (struct bp_window_table){.bucket = address[BP_MT_WINDOW_BUCKETS],
 		.cells = address[BP_MT_WINDOWS],
 		.buckets = z[BP_MT_WINDOW_BUCKETS],
-		.stride = window_stride(z)};
+		.stride = window_stride(z),
+		.exclusive = m->workers == 1};
 	m->alarm_log = address[BP_MT_ALARM_LOG];
 	m->alarm_latency = address[BP_MT_ALARM_LATENCY];
 	m->flows = address[BP_MT_FLOWS];

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "biplane/window.h"
+#include "shm/rules/exact_sum.h"
 #include "shm/rules/ruleset.h"
 #include "shm/rules/watch.h"
 
@@ -14,12 +15,13 @@
  * The windows of rules, per (rule, topic), in the segment: they survive a restart of the data
  * plane, and are shared by the workers.
  *
- * Each bucket has its keys in one cache line, and a cell of the same size for each key. A worker
- * changes a bucket and its cells only while it owns the lock of the bucket, for some tens of
- * nanoseconds, and tries only BP_WINDOW_TRIES times to get it. The number of a worker is the owner:
- * a worker that starts releases what a process that was killed has left locked. A cell that such a
- * process was changing is restored from the journal of the worker, or else emptied, which is
- * counted. Readers of other processes copy a cell, and use the copy if the lock did not change.
+ * Each bucket has its keys in one cache line, and a cell of the same size for each key. Where there
+ * are several workers, one changes a bucket and its cells only while it owns the lock of the
+ * bucket, for some tens of nanoseconds, and tries only BP_WINDOW_TRIES times to get it. The number
+ * of a worker is the owner: a worker that starts releases what a process that was killed has left
+ * locked. A cell that such a process was changing is restored from the journal of the worker, or
+ * else emptied, which is counted. Readers of other processes copy a cell, and use the copy if it
+ * was not changed meanwhile.
  *
  * A full bucket replaces the window of a rule that is no longer active, or the LRU window among
  * these: those of the same client; those that were not used for BP_WINDOW_IDLE_NS; those of a
@@ -37,16 +39,22 @@ struct bp_window_bucket {
 
 /* What a value changes, besides one slot or pane. */
 struct bp_window_state {
-	uint64_t changes;  /* of this cell, so far: identifies a change for its undo */
+	uint64_t changes; /* of this cell, so far: identifies a change for its undo */
+	uint64_t last_ns; /* newest value */
+	union {
+		bp_exact_sum sum; /* of values: of those that are representable */
+		struct {
+			uint64_t pane;    /* of a time: number of the newest pane; first: any one */
+			uint64_t pane_ns; /* and its end */
+		};
+	};
 	uint64_t begin_ns; /* first value of the window; of a time window: since it is observed */
-	uint64_t last_ns;  /* newest value */
-	uint64_t pane;     /* of a time window: number of the newest pane; first: any one */
-	uint64_t pane_ns;  /* and its end */
 	double result;     /* the last one */
 	uint32_t n;        /* values: in the window; time: of the newest pane */
 	uint32_t at;       /* values: slot of the next value; else the last period had values */
-	uint32_t full;     /* there is a result for each value */
-	uint32_t has_result;
+	uint32_t outside;  /* values: that are in the window and not in `sum` */
+	uint16_t full;     /* there is a result for each value */
+	uint16_t has_result;
 };
 
 struct bp_window {
@@ -88,6 +96,7 @@ struct bp_window_table {
 	uint8_t *cells;
 	uint64_t buckets;
 	uint64_t stride; /* bytes of a cell */
+	bool exclusive;  /* there is one worker: it needs no lock */
 };
 
 /* Bytes of a cell for windows of this many values. */
@@ -102,7 +111,7 @@ uint32_t bp_window_capacity(uint64_t stride, enum bp_window_function f);
 struct bp_window_undo {
 	uint64_t cell;    /* UINT64_MAX: nothing is changed */
 	uint64_t changes; /* of the cell, after the change */
-	uint64_t old_key, old_uid;
+	uint64_t old_key, old_uid, old_due_ns;
 	uint32_t offset, len; /* of the unit in the data, bytes */
 	struct bp_window_state state;
 	uint8_t unit[BP_WINDOW_UNIT];

@@ -34,10 +34,6 @@ uint32_t bp_window_panes_count(
 /* Of a counter: by how much it increased from `before`; a lower value counts from 0. */
 double bp_window_increase(double before, double v);
 
-/* The function of n values; those of DELTA and RATE in the order of a ring whose oldest value is at
- * `first`. False: it has no result. */
-bool bp_window_of_values(const struct bp_window_spec *w, const void *data, uint32_t n,
-	uint32_t first, double *result);
 /* Beyond the range of a double: the largest one of that sign. */
 double bp_window_clip(double v);
 

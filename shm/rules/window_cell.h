@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_RULES_WINDOW_CELL_H
+#define BP_SHM_RULES_WINDOW_CELL_H
+
+#include <string.h>
+
+#include "shm/hash.h"
+#include "shm/rules/window.h"
+
+/* Buckets and cells of windows, for what changes them. */
+
+#define BP_WINDOW_OWNER 0xffffull
+/* Workers read the clock once per walk, so one may be slightly behind another. A larger difference
+ * means another boot of the machine. */
+#define BP_WINDOW_SLACK_NS 1000000000ull
+
+/* The compiler moves no store across: a killed process has made all stores before it. */
+static inline void bp_window_order(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* ---- where the window of a pair is ---- */
+
+static inline struct bp_window *bp_window_cell(const struct bp_window_table *t, uint64_t i)
+{
+	return (struct bp_window *)(void *)(t->cells + i * t->stride);
+}
+
+/* The hash of the topic is keyed: nobody can choose topics whose pairs collide. */
+static inline uint64_t bp_window_key(uint64_t uid, uint64_t topic_hash)
+{
+	const uint64_t key = bp_fold(topic_hash ^ bp_mix64(uid), 0x9e3779b97f4a7c15ull);
+
+	return key ? key : 1;
+}
+
+static inline uint64_t bp_window_bucket_at(const struct bp_window_table *t, uint64_t key)
+{
+	return (uint64_t)((unsigned __int128)key * t->buckets >> 64);
+}
+
+static inline uint64_t bp_window_key_at(const struct bp_window_bucket *b, unsigned way)
+{
+	return atomic_load_explicit(&b->key[way], memory_order_relaxed);
+}
+
+/* The way of a key in its bucket, or -1: without a branch for each. */
+static inline int bp_window_way(const struct bp_window_bucket *b, uint64_t key)
+{
+	int way = -1;
+
+	for (int i = 0; i < BP_WINDOW_WAYS; i++)
+		way = bp_window_key_at(b, (unsigned)i) == key ? i : way;
+	return way;
+}
+
+/* Time from `then` to `now`; UINT64_MAX if `then` cannot be of this clock. */
+static inline uint64_t bp_window_elapsed(uint64_t then, uint64_t now)
+{
+	if (then <= now)
+		return now - then;
+	return then - now <= BP_WINDOW_SLACK_NS ? 0 : UINT64_MAX;
+}
+
+/* ---- the lock of a bucket ---- */
+
+static inline bool bp_window_try_lock(
+	const struct bp_window_table *t, struct bp_window_bucket *b, uint16_t worker)
+{
+	uint64_t seen = atomic_load_explicit(&b->lock, memory_order_relaxed);
+
+	/* an atomic exchange waits until all earlier stores are made */
+	return t->exclusive || ((seen & BP_WINDOW_OWNER) == 0 &&
+				       atomic_compare_exchange_weak_explicit(&b->lock, &seen,
+					       seen | (uint64_t)(worker + 1), memory_order_acquire,
+					       memory_order_relaxed));
+}
+
+static inline void bp_window_unlock(const struct bp_window_table *t, struct bp_window_bucket *b)
+{
+	if (!t->exclusive)
+		atomic_store_explicit(&b->lock,
+			(atomic_load_explicit(&b->lock, memory_order_relaxed) | BP_WINDOW_OWNER) +
+				1,
+			memory_order_release);
+}
+
+/* ---- a change of a cell ---- */
+
+/* Describes the change of n bytes at `offset` of the data of cell i, whose key is `key`. */
+static inline void bp_window_note(struct bp_window_undo *undo, const struct bp_window *c,
+	uint64_t i, uint64_t key, uint32_t offset, uint32_t n)
+{
+	undo->changes = c->state.changes + 1;
+	undo->old_key = key;
+	undo->old_uid = c->uid;
+	undo->old_due_ns = atomic_load_explicit(&c->due_ns, memory_order_relaxed);
+	undo->offset = offset;
+	undo->len = n;
+	undo->state = c->state;
+	memcpy(undo->unit, (const uint8_t *)c->data + offset, n);
+	bp_window_order();
+	undo->cell = i;
+	bp_window_order();
+}
+
+/* For readers of other processes, which discard what changes meanwhile. */
+static inline void bp_window_store(void *to, const void *from, size_t n)
+{
+	for (size_t i = 0; i < n / sizeof(uint64_t); i++)
+		__atomic_store_n((uint64_t *)to + i, ((const uint64_t *)from)[i], __ATOMIC_RELAXED);
+}
+
+static inline void bp_window_begin_change(struct bp_window *c, uint16_t worker)
+{
+	__atomic_store_n(&c->changing, worker + 1u, __ATOMIC_RELAXED);
+	atomic_thread_fence(memory_order_release);
+}
+
+static inline void bp_window_end_change(struct bp_window *c)
+{
+	__atomic_store_n(&c->changing, 0, __ATOMIC_RELEASE);
+}
+
+#endif
