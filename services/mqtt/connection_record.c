@@ -12,9 +12,10 @@
 	(BP_SESSION_AUTH | BP_SESSION_EXPIRY | BP_SESSION_CLEAN | BP_SESSION_NO_ID |               \
 		BP_SESSION_ALIASES_LOST | BP_SESSION_ALIAS_CHANGED)
 #define MARKS (BP_MARK_REJECTED | BP_MARK_SMALL)
+#define PENDING BP_FLOW_PUSHED_EITHER
 #define WINDOW_MAX (1u << 30) /* the largest one with a scale of 14 (RFC 7323 2.3) */
 
-static const uint8_t magic[4] = {'B', 'P', 'C', '2'};
+static const uint8_t magic[4] = {'B', 'P', 'C', '3'};
 
 /* ---- writing ---- */
 
@@ -64,6 +65,7 @@ static void put_fixed(struct writer *w, const struct bp_connection_record *r)
 	put_number(w, r->session & SESSION, 1);
 	put_number(w, r->has_alias_max & 3, 1);
 	put_number(w, r->marks & MARKS, 1);
+	put_number(w, r->pending & PENDING, 1);
 	put_number(w, r->mss, 2);
 	put_number(w, r->suspicious, 2);
 	put_number(w, r->syn_seq, 4);
@@ -222,7 +224,7 @@ static bool fixed_sound(const struct bp_connection_record *r)
 			return false;
 	return r->version >= BP_MQTT_V31 && r->version <= BP_MQTT_V5 && (r->flags & ~FLAGS) == 0 &&
 	       (r->proof & ~PROOF) == 0 && (r->session & ~SESSION) == 0 && r->has_alias_max <= 3 &&
-	       (r->marks & ~MARKS) == 0 && r->mss != 0 &&
+	       (r->marks & ~MARKS) == 0 && (r->pending & ~PENDING) == 0 && r->mss != 0 &&
 	       /* a connection whose beginning was not seen was picked up mid-stream */
 	       ((r->flags & BP_FLOW_MIDWAY) || (r->flags & (BP_FLOW_CONNECT | BP_FLOW_CONNACK)) ==
 						       (BP_FLOW_CONNECT | BP_FLOW_CONNACK));
@@ -236,6 +238,7 @@ static bool get_fixed(struct reader *r, struct bp_connection_record *c)
 	c->session = (uint8_t)get_number(r, 1);
 	c->has_alias_max = (uint8_t)get_number(r, 1);
 	c->marks = (uint8_t)get_number(r, 1);
+	c->pending = (uint8_t)get_number(r, 1);
 	c->mss = (uint16_t)get_number(r, 2);
 	c->suspicious = (uint16_t)get_number(r, 2);
 	c->syn_seq = get_number(r, 4);

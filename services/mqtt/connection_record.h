@@ -11,7 +11,7 @@
  * another gateway needs to continue inspection of the connection at this position. A sequence of
  * bytes of bounded length, independent of the machine:
  *
- *   "BPC2", fixed fields, client identifier, will message, then for each direction the identifiers
+ *   "BPC3", fixed fields, client identifier, will message, then for each direction the identifiers
  *   of QoS 2 publications in flight and the topic aliases.
  *
  * Numbers are little-endian. Nothing in it depends on the secret keys of a gateway.
@@ -51,6 +51,7 @@ struct bp_connection_record {
 	uint16_t alias_max[2], mss, suspicious;
 	uint8_t scale[2];
 	uint8_t version, flags, proof, session, has_alias_max, marks;
+	uint8_t pending; /* BP_FLOW_PUSHED */
 	const uint8_t *client_id;
 	uint16_t client_id_len;
 	struct bp_record_will will;

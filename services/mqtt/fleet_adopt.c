@@ -5,6 +5,7 @@
 #include "services/mqtt/connection_record.h"
 #include "services/mqtt/connection_events.h"
 #include "services/mqtt/fleet_adopt.h"
+#include "services/mqtt/flow_export.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
 #include "services/mqtt/publications.h"
@@ -26,12 +27,20 @@
  * If they are acknowledged instead, the record is older than packets that the other gateway
  * inspected: it is stale.
  *
- * A connection may also return to a gateway that has an earlier position of it. A segment that
- * leaves a gap after a pause is the sign of that, but anybody can send one: so it changes nothing
- * but that the fleet is asked. The record is applied if it is of the same connection and further;
- * a direction that is not keeps its state. The own record stays as it is until a segment fits:
- * the other gateway may still have the connection. Until then a gap is not taken for lost bytes,
- * since the acknowledgement of the receiver comes before the answer.
+ * The first gateway may live and store a newer record soon: a stale one is asked for again.
+ *
+ * A connection may also return to a gateway that has an earlier position of it. A segment after a
+ * pause that leaves a gap, or acknowledges what was not seen here, is the sign of that, but anybody
+ * can send one: so it changes nothing but that the fleet is asked. So are lost bytes, without a
+ * pause: one direction may have used both gateways in turn. The record is applied if it is of the
+ * same connection and further; a direction that is not keeps its state. The own record stays as it
+ * is until a segment fits: the other gateway may still have the connection. Until then a gap is not
+ * taken for lost bytes, since the acknowledgement of the receiver comes before the answer.
+ *
+ * Or the connection of before has ended at another gateway, and the next one of the same addresses
+ * and ports, which began there, comes here. Its segments fit nowhere, which is the sign of it. The
+ * record then has other initial sequence numbers: the flow is removed, and the next segment meets
+ * the new connection mid-stream.
  */
 
 /*
@@ -45,6 +54,12 @@
 #define ASKED_CLIENT_MAX 256u
 /* Answers in one call, and searches of those without an answer. */
 #define ANSWERS_MAX 16u
+/* Times that a record is asked for again which is behind what was seen, each after the time in
+ * which a gateway that lives stores the next one. */
+#define AGAIN_NS 60000000ull
+#define AGAIN_MAX 2u
+_Static_assert(AGAIN_NS > BP_EXPORT_REST_NS + BP_EXPORT_INTERVAL_NS, "it stores the next one");
+_Static_assert(AGAIN_MAX <= 3, "struct bp_resync has two bits");
 
 struct asked {
 	uint32_t slot;
@@ -52,12 +67,20 @@ struct asked {
 	uint64_t deadline;
 };
 
+struct again {
+	uint32_t slot;
+	uint16_t life;
+	uint64_t due;
+};
+
 struct bp_fleet_worker {
 	struct bp_ring *requests, *offers;
-	uint64_t cursor;   /* in the offers */
-	uint32_t first, n; /* of `asked`, oldest first; answered ones too */
+	uint64_t cursor;               /* in the offers */
+	uint32_t first, n;             /* of `asked`, oldest first; answered ones too */
+	uint32_t again_first, n_again; /* of `again`, the same */
 	uint16_t of_client[BP_CLIENTS];
 	struct asked asked[ASKED_MAX];
+	struct again again[ASKED_MAX];
 	uint8_t record[BP_CONNECTION_RECORD_MAX]; /* a copy: the original can change */
 };
 
@@ -90,26 +113,34 @@ void bp_connection_key_of(const struct bp_flow *f, struct bp_connection_key *k)
 	k->ip6 = (f->flags & BP_FLOW_IP6) != 0;
 }
 
+/* False: the ring is full. */
+static bool request(struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	struct bp_connection_key *k;
+	uint64_t mark;
+
+	k = bp_ring_reserve(in->fleet->requests, sizeof(*k), &mark);
+	if (k == NULL)
+		return false;
+	bp_tally(in, BP_C_FLEET_ASKED);
+	bp_connection_key_of(f, k);
+	bp_ring_commit(in->fleet->requests, mark);
+	return true;
+}
+
 void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	struct bp_fleet_worker *w = in->fleet;
-	struct bp_connection_key *request = NULL;
 	const uint32_t client = bp_flow_client(&in->table, f);
-	uint64_t mark;
 
 	if (w->of_client[client] == ASKED_CLIENT_MAX) {
 		bp_tally(in, BP_C_FLEET_ASK_CLIENT);
 		return;
 	}
-	if (w->n < ASKED_MAX)
-		request = bp_ring_reserve(w->requests, sizeof(*request), &mark);
-	if (request == NULL) {
+	if (w->n == ASKED_MAX || !request(in, f)) {
 		bp_tally(in, BP_C_FLEET_ASK_FULL);
 		return;
 	}
-	bp_tally(in, BP_C_FLEET_ASKED);
-	bp_connection_key_of(f, request);
-	bp_ring_commit(w->requests, mark);
 	w->asked[(w->first + w->n++) % ASKED_MAX] =
 		(struct asked){.slot = (uint32_t)(f - in->table.flow),
 			.life = f->life,
@@ -121,6 +152,8 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 
 /* Longer than a sender waits before it repeats a segment. */
 #define RETURN_TICKS (bp_ticks(250000000ull))
+/* Numbers so far from those of a connection are of another one. */
+#define ELSEWHERE (1u << 20)
 
 /* When the last answer came, in units of about RETURN_TICKS. Segments that do not fit leave `seen`
  * as it is: without this time, each of them would ask again. Of a flow that is not searched,
@@ -135,17 +168,45 @@ static uint16_t answer_time(const struct bp_mqtt_worker *in)
 	return (uint16_t)(bp_ticks(in->mono_ns) >> 8);
 }
 
+/* Whether a connection that this gateway knows may be asked for. */
+static bool may_ask(const struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	return !(f->marks & BP_MARK_ASKED) && bp_stream_tracked(f, 0) && bp_stream_tracked(f, 1) &&
+	       (uint16_t)(answer_time(in) - *answered(f)) > 1;
+}
+
+/* Likewise, and it was silent here. */
+static bool may_return(const struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	return in->now_ticks - f->seen > RETURN_TICKS && may_ask(in, f);
+}
+
+bool bp_fleet_ask_lost(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	if (may_ask(in, f))
+		bp_fleet_ask(in, f);
+	return bp_fleet_returned(f);
+}
+
 void bp_fleet_ask_returned(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
 {
-	const uint32_t ahead = frame->seq - f->next[dir];
+	const uint32_t ahead = frame->seq - f->next[dir], acked = frame->ack - f->next[!dir];
 
-	if (frame->payload_len != 0 && (frame->tcp_flags & BP_TCP_ACK) && ahead != 0 &&
-		ahead <= BP_SEQ_OUTSIDE && frame->ack - f->next[!dir] <= BP_SEQ_OUTSIDE &&
-		!(f->pending & BP_FLOW_HELD(dir)) && !(f->marks & BP_MARK_ASKED) &&
-		bp_stream_tracked(f, 0) && bp_stream_tracked(f, 1) &&
-		in->now_ticks - f->seen > RETURN_TICKS &&
-		(uint16_t)(answer_time(in) - *answered(f)) > 1)
+	/* Without payload, too: the acknowledgement of what the sender sent through the other
+	 * gateway can be the first segment that returns. */
+	if ((frame->tcp_flags & BP_TCP_ACK) && (ahead | acked) != 0 && ahead <= BP_SEQ_OUTSIDE &&
+		acked <= BP_SEQ_OUTSIDE && !(f->pending & BP_FLOW_HELD(dir)) && may_return(in, f))
+		bp_fleet_ask(in, f);
+}
+
+void bp_fleet_ask_replaced(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
+{
+	const uint32_t seq = frame->seq - f->next[dir], ack = frame->ack - f->next[!dir];
+
+	if ((frame->tcp_flags & BP_TCP_ACK) && seq + ELSEWHERE > 2 * ELSEWHERE &&
+		ack + ELSEWHERE > 2 * ELSEWHERE && may_return(in, f))
 		bp_fleet_ask(in, f);
 }
 
@@ -225,8 +286,6 @@ static void continue_from_broker(
 	bp_fleet_first_byte(f, BP_FROM_BROKER, stale->next[BP_FROM_BROKER]);
 	f->proof |= stale->proof;
 	bp_flow_prove(in, f);
-	/* the wheel of proven connections has passed the time of the last segment */
-	f->seen = in->table.now;
 }
 
 /*
@@ -241,18 +300,22 @@ static void search(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t wh
 
 	bp_tally(in, why);
 	begin(in, f);
+	*answered(f) = answer_time(in);
 	if (stale != NULL) {
 		f->version = stale->version;
 		bp_mqtt_keep_client_id(in, f, stale->client_id, stale->client_id_len);
 		f->session |= stale->session & BP_SESSION_ALIAS_CHANGED;
 	}
 	for (unsigned dir = 0; dir < 2; dir++) {
-		if (f->stream[dir] != BP_STREAM_BOUNDARY)
-			continue;
-		bp_wait_search_begin(in, f, dir);
-		if (stale != NULL)
+		const bool seen = f->stream[dir] == BP_STREAM_BOUNDARY;
+
+		if (seen)
+			bp_wait_search_begin(in, f, dir);
+		/* also of a direction whose first segment is yet to come */
+		if (stale != NULL && (seen || f->stream[dir] == BP_STREAM_UNSEEN))
 			apply_stale_aliases(in, f, dir, stale);
-		bp_wait_search_read(in, f, dir);
+		if (seen)
+			bp_wait_search_read(in, f, dir);
 	}
 	if (silent && f->stream[BP_FROM_BROKER] == BP_STREAM_UNSEEN)
 		continue_from_broker(in, f, stale);
@@ -261,6 +324,9 @@ static void search(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t wh
 		f->known |= stale->known;
 		bp_resync_by_pushes(in, f, dir);
 	}
+	/* the wheel of proven connections has passed the time of the last segment */
+	if ((f->proof & ~before) & BP_FLOW_PROVEN)
+		f->seen = in->table.now;
 	end(in, f, before);
 }
 
@@ -418,6 +484,10 @@ static void apply_direction(struct bp_mqtt_worker *in, struct bp_flow *f, unsign
 		bp_wait_move(in, f, dir, r->next[dir]);
 	if ((int32_t)(f->top[dir] - f->next[dir]) < 0)
 		f->top[dir] = f->next[dir];
+	if (r->pending & BP_FLOW_PUSHED(dir)) {
+		f->pending |= BP_FLOW_PUSHED(dir);
+		f->memo_gen = 0;
+	}
 }
 
 static void drain(struct bp_mqtt_worker *in, struct bp_flow *f)
@@ -442,6 +512,7 @@ static void adopt(
 	f->seen = in->table.now;
 	/* its memory is that of a proven connection from now on */
 	bp_flow_settle(in, f, before);
+	*answered(f) = answer_time(in);
 	for (unsigned dir = 0; dir < 2; dir++)
 		apply_direction(in, f, dir, r);
 	drain(in, f);
@@ -457,6 +528,12 @@ static bool is_ahead_here(
 	return (int32_t)(f->next[dir] - r->next[dir]) > 0;
 }
 
+static bool is_another(const struct bp_flow *f, const struct bp_connection_record *r)
+{
+	return ((f->proof & r->proof) & BP_FLOW_HANDSHAKE) &&
+	       (f->syn_seq != r->syn_seq || f->broker_isn != r->broker_isn);
+}
+
 /* BP_C_FLEET_ADOPTED: the record is of the same connection, and further. */
 static bp_counter_t is_further(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const struct bp_connection_record *r)
@@ -465,8 +542,7 @@ static bp_counter_t is_further(const struct bp_mqtt_worker *in, const struct bp_
 
 	if ((f->flags & BP_FLOW_CLOSED) || !bp_stream_tracked(f, 0) || !bp_stream_tracked(f, 1))
 		return BP_C_FLEET_LATE;
-	if (((f->proof & r->proof) & BP_FLOW_HANDSHAKE) &&
-		(f->syn_seq != r->syn_seq || f->broker_isn != r->broker_isn))
+	if (is_another(f, r))
 		return BP_C_FLEET_CONFLICT;
 	for (unsigned dir = 0; dir < 2; dir++) {
 		const uint32_t ahead = r->next[dir] - f->next[dir];
@@ -505,6 +581,21 @@ static void adopt_returned(
 	end(in, f, f->proof);
 }
 
+/* The record is of another connection than this one, which has been silent here. */
+static bool is_replaced(const struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_connection_record *r)
+{
+	return !(f->flags & BP_FLOW_CLOSED) && is_another(f, r) &&
+	       in->now_ticks - f->seen > RETURN_TICKS;
+}
+
+static void remove_replaced(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	bp_tally(in, BP_C_FLEET_CONFLICT);
+	bp_event_end(in, f, BP_EVENT_END_SUPERSEDED);
+	bp_flow_remove(&in->table, f);
+}
+
 /* There is no record that is further: the next acknowledgement finds out what was lost. */
 static void stay(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why)
 {
@@ -512,6 +603,58 @@ static void stay(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why)
 	begin(in, f);
 	*answered(f) = answer_time(in);
 	end(in, f, f->proof);
+}
+
+/* Whether bytes between the record and what was seen are missing. */
+static bool has_gap(const struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_connection_record *r)
+{
+	for (unsigned dir = 0; dir < 2; dir++) {
+		uint32_t first = r->next[dir];
+
+		if (!(f->proof & BP_FLOW_PROVEN) && f->stream[dir] == BP_STREAM_BOUNDARY)
+			first = bp_wait_first(in, f, dir);
+		else if (f->pending & BP_FLOW_HELD(dir))
+			first = bp_hold_first(in, f, dir);
+		else if (f->marks & BP_MARK_CLAIM(dir))
+			first = f->claim[dir];
+		if ((int32_t)(first - r->next[dir]) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* The gateway that stored a record which is behind may store the next one. False: it is not asked
+ * again. */
+static bool ask_again(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	struct bp_fleet_worker *w = in->fleet;
+	struct bp_resync *s = &f->resync[0]; /* of a flow that is not searched */
+
+	if (s->missed == AGAIN_MAX || w->n_again == ASKED_MAX)
+		return false;
+	s->missed++;
+	w->again[(w->again_first + w->n_again++) % ASKED_MAX] =
+		(struct again){.slot = (uint32_t)(f - in->table.flow),
+			.life = f->life,
+			.due = in->mono_ns + AGAIN_NS};
+	return true;
+}
+
+/* A full ring: what waits ends as without an answer. */
+static void ask_due(struct bp_mqtt_worker *in)
+{
+	struct bp_fleet_worker *w = in->fleet;
+
+	while (w->n_again != 0 && w->again[w->again_first].due <= in->mono_ns) {
+		const struct again *a = &w->again[w->again_first];
+		const struct bp_flow *f = &in->table.flow[a->slot];
+
+		if (f->life == a->life && (f->marks & BP_MARK_ASKED))
+			(void)request(in, f);
+		w->again_first = (w->again_first + 1) % ASKED_MAX;
+		w->n_again--;
+	}
 }
 
 /* An answer; p[0..n): the record. */
@@ -534,7 +677,12 @@ static void answer(struct bp_mqtt_worker *in, const struct bp_connection_key *k,
 		result = BP_C_FLEET_CONFLICT;
 	else
 		result = bp_fleet_returned(f) ? is_further(in, f, &r) : positions_fit(in, f, &r);
-	if (bp_fleet_returned(f))
+	if ((result == BP_C_FLEET_STALE || (result == BP_C_FLEET_ADOPTED && has_gap(in, f, &r))) &&
+		ask_again(in, f))
+		return;
+	if (bp_fleet_returned(f) && result == BP_C_FLEET_CONFLICT && is_replaced(in, f, &r))
+		remove_replaced(in, f);
+	else if (bp_fleet_returned(f))
 		result == BP_C_FLEET_ADOPTED ? adopt_returned(in, f, &r) : stay(in, f, result);
 	else if (result == BP_C_FLEET_ADOPTED)
 		adopt(in, f, &r);
@@ -612,5 +760,6 @@ void bp_fleet_tick(struct bp_mqtt_worker *in)
 			break;
 		bp_ring_release(w->offers, w->cursor);
 	}
+	ask_due(in);
 	give_up(in);
 }

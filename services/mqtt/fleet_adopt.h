@@ -17,6 +17,19 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f);
  * through another gateway since its last segment. */
 void bp_fleet_ask_returned(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir);
+/* The receiver has bytes that were not seen: asks if they may have passed another gateway. True:
+ * the answer decides whether they are lost. */
+bool bp_fleet_ask_lost(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* A segment that fails the check: asks if its numbers may be of a later connection, which began at
+ * another gateway. */
+void bp_fleet_ask_replaced(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir);
+/* Whether other gateways may have a record of the connection. */
+static inline bool bp_fleet_shares(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return in->fleet != NULL &&
+	       (f->proof & (BP_FLOW_PROVEN | BP_FLOW_WEBSOCKET)) == BP_FLOW_PROVEN;
+}
 /* Whether it was asked for as such a one, and not as one that was met mid-stream. */
 static inline bool bp_fleet_returned(const struct bp_flow *f)
 {

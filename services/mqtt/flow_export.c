@@ -13,6 +13,7 @@ struct exported {
 	struct bp_connection_key key;
 	uint64_t epoch;
 	uint32_t next[2];
+	uint64_t known;
 	uint32_t seen, made; /* ticks */
 	uint32_t busy;       /* ticks: since then it has not rested; 0: it has */
 	uint16_t life;
@@ -116,7 +117,8 @@ static bool at_boundary(const struct bp_flow *f)
 		       BP_FLOW_PROVEN &&
 	       !(f->flags & (BP_FLOW_CLOSED | BP_FLOW_FIN(0) | BP_FLOW_FIN(1))) &&
 	       f->stream[0] == BP_STREAM_BOUNDARY && f->stream[1] == BP_STREAM_BOUNDARY &&
-	       f->pending == 0 && f->version != 0 && f->waiting[0] == 0 && f->waiting[1] == 0 &&
+	       (f->pending & ~BP_FLOW_PUSHED_EITHER) == 0 && f->version != 0 &&
+	       f->waiting[0] == 0 && f->waiting[1] == 0 &&
 	       /* held publications are no part of a record: they end with the acknowledgement */
 	       f->unacked == 0 &&
 	       !(f->marks & (BP_MARK_URGENT(0) | BP_MARK_URGENT(1) | BP_MARK_CLAIM(0) |
@@ -136,7 +138,10 @@ static bool is_time(
 {
 	if (e->finishing)
 		return true;
-	if (x->has_record && !has_passed(x->made, mono_ns, BP_EXPORT_INTERVAL_NS))
+	/* A new topic, and its alias, cannot wait: without them, nothing of it is evaluated after a
+	 * move. */
+	if (x->has_record && x->known == f->known &&
+		!has_passed(x->made, mono_ns, BP_EXPORT_INTERVAL_NS))
 		return false;
 	if (has_passed(f->seen, mono_ns, BP_EXPORT_REST_NS))
 		return true;
@@ -190,6 +195,7 @@ static size_t record_of(struct scratch *c, const struct bp_shm *shm, unsigned wo
 		.session = f->session,
 		.has_alias_max = f->has_alias_max,
 		.marks = f->marks,
+		.pending = f->pending,
 		.client_id = c->client_id};
 
 	bp_connection_key_of(f, &r.key);
@@ -273,6 +279,7 @@ static void make_record(struct bp_exporter *e, const struct bp_shm *shm,
 	x->life = c->flow.life;
 	x->next[0] = c->flow.next[0];
 	x->next[1] = c->flow.next[1];
+	x->known = c->flow.known;
 	x->seen = c->flow.seen;
 	x->made = bp_ticks(mono_ns);
 	x->busy = 0;

@@ -12,9 +12,10 @@ struct bp_shm;
  *
  * A connection has a new record when both directions are at a packet boundary and have rested there
  * for BP_EXPORT_REST_NS (a request and its response are in one record then), or have not rested for
- * BP_EXPORT_BUSY_NS; at most one in BP_EXPORT_INTERVAL_NS. So the cost of a connection does not
- * depend on its packets. A connection that a worker is changing has none, also when the worker has
- * ended meanwhile: its position may be inside a segment whose alarms were not published.
+ * BP_EXPORT_BUSY_NS; at most one in BP_EXPORT_INTERVAL_NS, unless it has a new topic. So the
+ * cost of a connection does not depend on its packets. A connection that a worker is changing has
+ * none, also when the worker has ended meanwhile: its position may be inside a segment whose alarms
+ * were not published.
  */
 #define BP_EXPORT_REST_NS 2000000ull
 #define BP_EXPORT_INTERVAL_NS 40000000ull /* a request, and a response that comes later */

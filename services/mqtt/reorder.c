@@ -56,6 +56,11 @@ static const struct out_of_order *first_out_of_order(
 	return h;
 }
 
+uint32_t bp_hold_first(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
+{
+	return first_out_of_order(in, f, dir)->seq;
+}
+
 /* Removes the first block from the tree. The caller releases it by release(). */
 static bp_reassembly_ref take_first_out_of_order(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)

@@ -54,10 +54,13 @@ static uint32_t *back_to(struct bp_flow *f, unsigned dir)
 	return &f->skip[dir];
 }
 
+/* In a fleet also where nothing is evaluated: only a connection of which both positions are known
+ * has a record, and without this flag the burst path would read the packets that the peer answers.
+ */
 void bp_resync_by_pushes(const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
-	if (f->stream[dir] == BP_STREAM_RESYNC && in->resync_pushes != 0 && in->evaluates[dir] &&
-		f->known != 0)
+	if (f->stream[dir] == BP_STREAM_RESYNC && in->resync_pushes != 0 &&
+		(in->evaluates[dir] || in->fleet != NULL) && f->known != 0)
 		f->pending |= BP_FLOW_PUSHES(dir);
 }
 

@@ -230,8 +230,10 @@ static void read_waiting(struct bp_mqtt_worker *in, struct bp_flow *f)
  * the flow expires, since such segments do not keep it alive.
  */
 static void count_rejected(
-	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
 {
+	if (bp_fleet_shares(in, f) && frame->payload_len != 0)
+		bp_fleet_ask_replaced(in, f, frame, dir);
 	if (frame->payload_len != 0 && in->now_ticks - f->seen > INVALID_TICKS)
 		bp_flow_mark(f, BP_MARK_INVALID);
 }
@@ -258,11 +260,10 @@ static void segment_general(
 	if (!(f->proof & BP_FLOW_HANDSHAKE) && !(f->flags & BP_FLOW_MIDWAY) &&
 		!bp_handshake_segment(in, f, frame, dir))
 		return;
-	if (in->fleet != NULL &&
-		(f->proof & (BP_FLOW_PROVEN | BP_FLOW_WEBSOCKET)) == BP_FLOW_PROVEN)
+	if (bp_fleet_shares(in, f))
 		bp_fleet_ask_returned(in, f, frame, dir);
 	if (!bp_segment_valid(in, f, dir, frame)) {
-		count_rejected(in, f, frame);
+		count_rejected(in, f, frame, dir);
 		return;
 	}
 	f->seen = in->now_ticks;

@@ -39,6 +39,8 @@ void bp_flow_record_mss(struct bp_flow *f, uint16_t mss);
 /* reorder.c: segments ahead of the stream. */
 void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n);
+/* Sequence number of the first one; there is one: BP_FLOW_HELD(dir). */
+uint32_t bp_hold_first(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir);
 /* Delivers what is in sequence now. */
 void bp_hold_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* The peer acknowledged up to `ack`, beyond what was seen: the bytes between will never come. */

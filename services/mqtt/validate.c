@@ -146,8 +146,11 @@ static void acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	/* a FIN also consumes a number, but no byte of the stream */
 	bool of_fin = (f->flags & BP_FLOW_FIN(of)) && ack == f->next[of] + 1;
 
-	if (!of_fin && !bp_fleet_returned(f))
-		bp_hold_gap_lost(in, f, of, ack);
+	if (of_fin || bp_fleet_returned(f) ||
+		((int32_t)(ack - f->next[of]) > 0 && bp_fleet_shares(in, f) &&
+			bp_fleet_ask_lost(in, f)))
+		return;
+	bp_hold_gap_lost(in, f, of, ack);
 }
 
 /* A claim about this direction, and a segment of its sender. */

@@ -8,16 +8,6 @@
 
 #include "fleet_steps.h"
 
-static void connect_alias(struct peer *c, uint32_t number)
-{
-	peer_init(c, number & 1, number, 0xffffff00u + number, 0xfffffff0u);
-	rig_connect_alias(&one, c, "sensor", 10, 10);
-	publish_alias(&one, c, "t/x", 3, "1");
-	rest_and_scan();
-	assert_int_equal(stored.puts, 1);
-	assert_string_equal(rig_told_values(&one), "");
-}
-
 /* The alias was set at the other gateway, and the client never sends anything that is answered. */
 static void reads_at_once(void **state)
 {
@@ -225,6 +215,32 @@ static void stale_aliases_end_in_the_search(void **state)
 	close_fleet();
 }
 
+/* The first gateway lives, and stores the missing packet a little later. */
+static void stale_for_a_moment(void **state)
+{
+	struct bp_connection_key k;
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	publish_alias(&one, &c, "", 3, "2");
+	publish_alias(&two, &c, "", 3, "90");
+	assert_true(request(&k));
+	offer_bytes(BP_ADOPT_FOUND, &k, stored.p, stored.n);
+	rest_and_scan();
+	bp_mqtt_worker_tick(two.in, two.mono_ns);
+	assert_false(request(&k)); /* not yet */
+	assert_true(request_again(&k));
+	offer_bytes(BP_ADOPT_FOUND, &k, stored.p, stored.n);
+	assert_string_equal(rig_told_values(&two), "90");
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 2);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_STALE), 0);
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 0);
+	close_fleet();
+}
+
 /* The client sends nothing that is answered: its pushes prove a boundary, because the record has
  * the topics that it has published. */
 static void stale_without_answers(void **state)
@@ -255,6 +271,41 @@ static void stale_without_answers(void **state)
 	resync_packets = 0;
 }
 
+/* What was proven by pushes has records, too, and remains so at the next gateway. */
+static void proven_by_pushes(void **state)
+{
+	const struct bp_export_sink sink = sink_of_one();
+	struct bp_exporter *of_two;
+	struct peer c;
+
+	(void)state;
+	resync_packets = 4;
+	open_fleet();
+	connect_alias(&c, 1);
+	publish_alias(&one, &c, "", 3, "2"); /* not in the record */
+	of_two = bp_exporter_create(1, two.mono_ns);
+	for (unsigned i = 0; i < 8; i++) {
+		publish_alias(&two, &c, "", 3, "70");
+		if (i == 0)
+			offer();
+	}
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_UNCONFIRMED), 1);
+	rig_advance(&two, 2 * BP_EXPORT_INTERVAL_NS);
+	assert_true(bp_exporter_scan(
+		of_two, &two.shm, two.mono_ns, two.mqtt.connection_timeout_ns, &sink));
+	bp_exporter_free(of_two);
+	rig_close(&two);
+	open_gateway(&two, 2); /* a third one */
+	publish_alias(&two, &c, "", 3, "90");
+	offer();
+	publish_alias(&two, &c, "t/other", 0, "92");
+	assert_string_equal(rig_told_values(&two), "90");
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+	assert_int_equal(rig_count(&two, BP_C_TOPIC_UNCONFIRMED), 1);
+	close_fleet();
+	resync_packets = 0;
+}
+
 static void publish_qos1(struct rig *r, struct peer *c, uint16_t id, const char *value)
 {
 	rig_publish(r, c, CLIENT,
@@ -265,6 +316,40 @@ static void publish_qos1(struct rig *r, struct peer *c, uint16_t id, const char 
 static void puback(struct rig *r, struct peer *c, uint16_t id)
 {
 	rig_send(r, c, BROKER, (uint8_t[]){0x40, 2, id >> 8, id & 0xff}, 4);
+}
+
+static void publish_qos1_alias(struct rig *r, struct peer *c, uint16_t id, const char *value)
+{
+	rig_publish(r, c, CLIENT,
+		&(struct mq_publish){.version = 5,
+			.qos = 1,
+			.id = id,
+			.topic = "",
+			.alias = 3,
+			.payload = value});
+}
+
+/* The answer comes before the first segment of the client: the alias of the record stays valid. */
+static void stale_aliases_of_an_unseen_direction(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	publish_qos1_alias(&one, &c, 1, "2"); /* not in the record */
+	puback(&two, &c, 1);
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_FLEET_STALE), 1);
+	for (uint16_t id = 2; id < 6; id++) {
+		rig_ack(&two, &c, CLIENT);
+		publish_qos1_alias(&two, &c, id, "70");
+		puback(&two, &c, id);
+	}
+	publish_qos1_alias(&two, &c, 6, "91");
+	assert_string_equal(rig_told_values(&two), "91");
+	assert_int_equal(rig_count(&two, BP_C_ALIAS_UNMAPPED), 0);
+	close_fleet();
 }
 
 /* The last publication before the failure is not in the record. Its answer passes the old gateway,
@@ -305,6 +390,58 @@ static void stale_with_answers(void **state)
 		close_fleet();
 	}
 	resync_packets = 0;
+}
+
+/* Acknowledgements of the broker took another path: the next one determines the position of its
+ * stream again, without which the connection would have no further record. */
+static void lost_acknowledgements(void **state)
+{
+	(void)state;
+	resync_packets = 4;
+	to_broker_only = true;
+	for (unsigned bursts = 0; bursts < 2; bursts++) {
+		const struct bp_export_sink sink = sink_of_one();
+		struct bp_exporter *of_two;
+		struct bp_connection_record r;
+		struct peer c;
+
+		open_fleet();
+		peer_init(&c, false, 1, 0xffffff00u, 0xfffffff0u);
+		rig_connect(&one, &c, 4, "sensor");
+		publish_qos1(&one, &c, 1, "1");
+		puback(&one, &c, 1);
+		rig_ack(&one, &c, CLIENT);
+		rest_and_scan();
+		of_two = bp_exporter_create(1, two.mono_ns);
+		two.bursts = bursts;
+		publish_qos1(&two, &c, 2, "2");
+		rig_flush(&two);
+		offer();
+		puback(&one, &c, 2);
+		for (uint16_t id = 3; id < 8; id++) {
+			publish_qos1(&two, &c, id, "70");
+			rig_flush(&two);
+			puback(&two, &c, id);
+			rig_flush(&two);
+			rig_advance(&two, 150000000);
+			answer_not_found();
+		}
+		rig_ack(&two, &c, CLIENT);
+		rig_flush(&two);
+		assert_int_equal(rig_count(&two, BP_C_GAP_LOST), 4);
+		assert_int_equal(
+			rig_count(&two, BP_C_RESYNC_CONFIRMED), 2); /* one for each direction */
+		rig_advance(&two, 2 * BP_EXPORT_INTERVAL_NS);
+		assert_true(bp_exporter_scan(
+			of_two, &two.shm, two.mono_ns, two.mqtt.connection_timeout_ns, &sink));
+		assert_true(bp_connection_record_read(stored.p, stored.n, &r));
+		assert_int_equal(r.next[CLIENT], c.seq[CLIENT]);
+		assert_int_equal(r.next[BROKER], c.seq[BROKER]);
+		bp_exporter_free(of_two);
+		close_fleet();
+	}
+	resync_packets = 0;
+	to_broker_only = false;
 }
 
 /* The response to the first publication takes another path. */
@@ -493,7 +630,7 @@ static void hostile_answers(void **state)
 		open_gateway(&two, 2);
 		publish_alias(&two, &c, "", 3, "90");
 		assert_true(request(&k));
-		offer_bytes(BP_ADOPT_FOUND, &k, bad, n);
+		offer_record(&k, bad, n);
 		results = rig_count(&two, BP_C_FLEET_INVALID) +
 			  rig_count(&two, BP_C_FLEET_ADOPTED) +
 			  rig_count(&two, BP_C_FLEET_CONFLICT) + rig_count(&two, BP_C_FLEET_STALE);
@@ -700,246 +837,6 @@ static void forged_segment_asks_for_nothing(void **state)
 	close_fleet();
 }
 
-/*
- * Both gateways know the connection, which then continues through `one` for a second: an alias is
- * set there. *c is as `two` meets it again.
- */
-static void leave(struct peer *c, uint32_t number)
-{
-	struct peer same;
-
-	peer_init(c, number & 1, number, 0xffffff00u + number, 0xfffffff0u);
-	same = *c;
-	rig_connect_alias(&two, &same, "sensor", 10, 10);
-	publish_alias(&two, &same, "t/x", 3, "1");
-	rig_connect_alias(&one, c, "sensor", 10, 10);
-	publish_alias(&one, c, "t/x", 3, "1");
-	publish_alias(&one, c, "t/y", 4, "2");
-	rest_and_scan();
-	rig_advance(&two, 1000000000);
-}
-
-static void returns(void **state)
-{
-	(void)state;
-	for (unsigned restart = 0; restart < 2; restart++) {
-		for (uint32_t number = 1; number <= 2; number++) {
-			struct peer c;
-
-			open_fleet();
-			leave(&c, number);
-			if (restart)
-				rig_restart(&two);
-			publish_alias(&two, &c, "", 4, "90"); /* acknowledged before the answer */
-			assert_string_equal(rig_told_values(&two), "");
-			publish_alias(&two, &c, "", 3, "91");
-			offer();
-			assert_string_equal(rig_told_values(&two), "90 91");
-			publish_alias(&two, &c, "", 3, "92");
-			assert_string_equal(rig_told_values(&two), "92");
-			assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
-			assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 0);
-			assert_int_equal(rig_count(&two, BP_C_GAP_LOST), 0);
-			rig_fin_both(&two, &c);
-			assert_int_equal(bp_mqtt_worker_carried(two.in), 0);
-			close_fleet();
-		}
-	}
-}
-
-/* Without a record that is further, the bytes between are lost, as without a fleet. */
-static void returns_without_record(void **state)
-{
-	(void)state;
-	for (unsigned answer = 0; answer < 4; answer++) {
-		struct bp_connection_key k;
-		struct peer c;
-
-		open_fleet();
-		leave(&c, 1);
-		if (answer == 1)
-			memcpy(&stored.p[0], &(uint8_t[8]){0}, 8);
-		publish_alias(&two, &c, "", 4, "90");
-		assert_true(request(&k));
-		if (answer == 0)
-			offer_bytes(BP_ADOPT_NOT_FOUND, &k, NULL, 0);
-		else if (answer == 1)
-			offer_bytes(BP_ADOPT_FOUND, &k, stored.p, stored.n);
-		else if (answer == 2)
-			rig_advance(&two, 2000000000);
-		bp_mqtt_worker_tick(two.in, two.mono_ns);
-		assert_int_equal(rig_count(&two, BP_C_FLEET_NOT_FOUND), answer == 0);
-		assert_int_equal(rig_count(&two, BP_C_FLEET_INVALID), answer == 1);
-		assert_int_equal(rig_count(&two, BP_C_FLEET_TIMEOUT), answer == 2);
-		publish_alias(&two, &c, "", 4, "90");
-		assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), answer != 3);
-		assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 0);
-		assert_string_equal(rig_told_values(&two), "");
-		close_fleet();
-	}
-}
-
-/* Anybody can leave a gap: the stream continues as if it had not been there. */
-static void forged_gap_changes_nothing(void **state)
-{
-	(void)state;
-	for (unsigned own = 0; own < 2; own++) {
-		struct bp_connection_key k;
-		struct peer c;
-
-		open_fleet();
-		connect_alias(&c, 1);
-		rig_advance(&one, 1000000000);
-		rig_segment(&one, &c, CLIENT, TH_ACK | TH_PSH, c.seq[CLIENT] + 100, c.seq[BROKER],
-			"forged", 6);
-		assert_int_equal(rig_count(&one, BP_C_FLEET_ASKED), 1);
-		publish_alias(&one, &c, "", 3, "90");
-		assert_string_equal(rig_told_values(&one), "90");
-		if (own) { /* the own record, which is not further */
-			struct rig asked = two;
-
-			two = one;
-			assert_true(request(&k));
-			offer_bytes(BP_ADOPT_FOUND, &k, stored.p, stored.n);
-			one = two;
-			two = asked;
-			assert_int_equal(rig_count(&one, BP_C_FLEET_STALE), 1);
-		}
-		publish_alias(&one, &c, "", 3, "91");
-		assert_string_equal(rig_told_values(&one), "91");
-		assert_int_equal(rig_count(&one, BP_C_RESYNC_STARTED), 0);
-		close_fleet();
-	}
-}
-
-/* The record of an earlier connection with the same ports. */
-static void returns_as_another(void **state)
-{
-	struct bp_connection_key k;
-	struct peer c, other;
-
-	(void)state;
-	open_fleet();
-	leave(&c, 1);
-	peer_init(&other, true, 1, c.seq[CLIENT] + 500, c.seq[BROKER] + 500);
-	rig_advance(&one, 100000000000);
-	rig_connect_alias(&one, &other, "sensor", 10, 10);
-	publish_alias(&one, &other, "t/x", 3, "1");
-	rest_and_scan();
-	publish_alias(&two, &c, "", 4, "90");
-	assert_true(request(&k));
-	offer_bytes(BP_ADOPT_FOUND, &k, stored.p, stored.n);
-	assert_int_equal(rig_count(&two, BP_C_FLEET_CONFLICT), 1);
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 0);
-	assert_string_equal(rig_told_values(&two), "");
-	close_fleet();
-}
-
-/* One segment of anybody at a gateway that the connection has left: its own record, at the other
- * gateway, stays. */
-static void forged_return_takes_no_record(void **state)
-{
-	struct bp_export_sink sink = {
-		.epoch = 9, .put = stored_put, .end = stored_end, .claim = stored_claim};
-	struct bp_exporter *of_two;
-	unsigned before;
-	struct peer c;
-
-	(void)state;
-	open_fleet();
-	leave(&c, 1);
-	of_two = bp_exporter_create(1, two.mono_ns - 10000000000ull);
-	assert_non_null(of_two);
-	assert_true(bp_exporter_scan(
-		of_two, &two.shm, two.mono_ns, two.mqtt.connection_timeout_ns, &sink));
-	assert_int_equal(stored.puts, 2);
-	assert_int_equal(stored.epoch, 9);
-	rest_and_scan(); /* the record of `one` again */
-	own_epoch = 1;
-	bp_exporter_forget(exporter);
-	rest_and_scan();
-	assert_int_equal(stored.epoch, 1);
-	/* not even a plausible acknowledgement: nothing is asked */
-	rig_segment(&two, &c, CLIENT, TH_ACK | TH_PSH, c.seq[CLIENT] + 100000000,
-		c.seq[BROKER] - 100000, "x", 1);
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 0);
-	/* far ahead, so that it is not held */
-	rig_segment(&two, &c, CLIENT, TH_ACK | TH_PSH, c.seq[CLIENT] + 100000000, c.seq[BROKER],
-		"x", 1);
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 1);
-	offer();
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
-	rig_advance(&two, 1000000000);
-	sink.epoch = 20; /* reading the other record has raised it */
-	before = stored.puts;
-	assert_true(bp_exporter_scan(
-		of_two, &two.shm, two.mono_ns, two.mqtt.connection_timeout_ns, &sink));
-	assert_int_equal(stored.puts, before + 1);
-	assert_int_equal(stored.epoch, 9); /* of its last use here: Redis refuses it */
-	bp_exporter_free(of_two);
-	close_fleet();
-}
-
-static void connect_delayed_will(struct rig *r, struct peer *c)
-{
-	static const uint8_t connect[] =
-		"\x10\x22\0\4MQTT\5\6\0\x3c\5\x11\0\0\0\x64\0\1w\5\x18\0\0\0\5\0\3t/w\0\2"
-		"95";
-
-	rig_handshake(r, c);
-	rig_send(r, c, CLIENT, connect, sizeof(connect) - 1);
-	rig_accept(r, c, 5);
-	rig_ack(r, c, CLIENT);
-}
-
-/* The will and its session are those of before, not of a later connection that cancels it. */
-static void returns_with_its_will(void **state)
-{
-	struct peer c, same;
-
-	(void)state;
-	open_fleet();
-	peer_init(&c, false, 1, 1, 2);
-	same = c;
-	connect_delayed_will(&two, &same);
-	connect_delayed_will(&one, &c);
-	publish_alias(&one, &c, "t/x", 0, "1");
-	rest_and_scan();
-	assert_int_equal(stored.puts, 1);
-	rig_advance(&two, 1000000000);
-	publish_alias(&two, &c, "t/x", 0, "2");
-	offer();
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
-	rig_segment(&two, &c, BROKER, TH_RST | TH_ACK, c.seq[BROKER], c.seq[CLIENT], NULL, 0);
-	assert_string_equal(rig_told_values(&two), "");
-	rig_advance(&two, 6000000000);
-	bp_mqtt_worker_tick(two.in, two.mono_ns);
-	assert_int_equal(rig_count(&two, BP_C_WILL_CANCELED), 0);
-	assert_int_equal(rig_count(&two, BP_C_WILL_EVALUATED), 1);
-	assert_string_equal(rig_told_values(&two), "95");
-	close_fleet();
-}
-
-/* Segments that fit nowhere ask at most once in 250 ms. */
-static void requests_have_a_rate(void **state)
-{
-	struct bp_connection_key k;
-	struct peer c;
-
-	(void)state;
-	open_fleet();
-	leave(&c, 1);
-	for (unsigned i = 0; i < 100; i++) {
-		rig_segment(&two, &c, CLIENT, TH_ACK | TH_PSH, c.seq[CLIENT] + 100000000,
-			c.seq[BROKER], "x", 1);
-		if (request(&k))
-			offer_bytes(BP_ADOPT_NOT_FOUND, &k, NULL, 0);
-		rig_advance(&two, 10000000);
-	}
-	assert_in_range(rig_count(&two, BP_C_FLEET_ASKED), 2, 5);
-	close_fleet();
-}
-
 /* Without a fleet nothing is asked. */
 static void off(void **state)
 {
@@ -968,7 +865,11 @@ int main(void)
 		cmocka_unit_test(stale_aliases_that_change),
 		cmocka_unit_test(stale_aliases_end_in_the_search),
 		cmocka_unit_test(stale_without_answers),
+		cmocka_unit_test(proven_by_pushes),
 		cmocka_unit_test(stale_with_answers),
+		cmocka_unit_test(stale_aliases_of_an_unseen_direction),
+		cmocka_unit_test(stale_for_a_moment),
+		cmocka_unit_test(lost_acknowledgements),
 		cmocka_unit_test(response_is_not_seen),
 		cmocka_unit_test(gap_is_acknowledged),
 		cmocka_unit_test(not_found),
@@ -985,13 +886,6 @@ int main(void)
 		cmocka_unit_test(restart_while_asked),
 		cmocka_unit_test(closed_while_asked),
 		cmocka_unit_test(forged_segment_asks_for_nothing),
-		cmocka_unit_test(returns),
-		cmocka_unit_test(returns_without_record),
-		cmocka_unit_test(forged_gap_changes_nothing),
-		cmocka_unit_test(returns_as_another),
-		cmocka_unit_test(forged_return_takes_no_record),
-		cmocka_unit_test(returns_with_its_will),
-		cmocka_unit_test(requests_have_a_rate),
 		cmocka_unit_test(off),
 	};
 

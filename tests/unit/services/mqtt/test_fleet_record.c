@@ -42,6 +42,7 @@ static struct bp_connection_record example(void)
 		.session = BP_SESSION_CLEAN,
 		.has_alias_max = 3,
 		.marks = BP_MARK_REJECTED,
+		.pending = BP_FLOW_PUSHED(1),
 		.client_id = (const uint8_t *)"sensor",
 		.client_id_len = 6,
 		.will = {.topic = (const uint8_t *)"w/t",
@@ -85,6 +86,7 @@ static void all_fields(void **state)
 	assert_int_equal(r.session, out.session);
 	assert_int_equal(r.has_alias_max, out.has_alias_max);
 	assert_int_equal(r.marks, out.marks);
+	assert_int_equal(r.pending, out.pending);
 	assert_int_equal(out.client_id_len, 6);
 	assert_memory_equal(out.client_id, "sensor", 6);
 	assert_int_equal(out.will.topic_len, 3);
@@ -352,13 +354,35 @@ static void busy_connections(void **state)
 		scan();
 		rig_advance(&one, 90000000);
 	}
-	assert_int_equal(stored.puts, 20); /* the last one is not due yet */
+	assert_int_equal(stored.puts, 1 + 20);
 	for (unsigned i = 0; i < 2000; i++) {
 		publish_alias(&one, &c, "t/x", 1, "1");
 		rig_advance(&one, 1000000);
 		scan();
 	}
-	assert_in_range(stored.puts, 20 + 3, 20 + 4);
+	assert_in_range(stored.puts, 1 + 20 + 3, 1 + 20 + 4);
+	close_fleet();
+}
+
+/* A new topic does not wait for the interval. */
+static void new_topics_are_stored_soon(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	c = connected("a");
+	rest_and_scan();
+	for (unsigned i = 0; i < 3; i++) {
+		publish_alias(&one, &c, (const char *[]){"t/a", "t/b", "t/c"}[i], 0, "1");
+		rig_advance(&one, 4000000);
+		scan();
+		assert_int_equal(stored.puts, 2 + i);
+	}
+	publish_alias(&one, &c, "t/a", 0, "1");
+	rig_advance(&one, 4000000);
+	scan();
+	assert_int_equal(stored.puts, 4);
 	close_fleet();
 }
 
@@ -544,6 +568,7 @@ int main(void)
 		cmocka_unit_test(refreshed_and_ended),
 		cmocka_unit_test(bounded),
 		cmocka_unit_test(busy_connections),
+		cmocka_unit_test(new_topics_are_stored_soon),
 		cmocka_unit_test(interrupted_by_the_end_of_the_data_plane),
 		cmocka_unit_test(a_lost_record_is_made_again),
 		cmocka_unit_test(a_moved_connection_keeps_its_epoch),
