@@ -44,11 +44,6 @@ void bp_check_window(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	else if (values != NULL && time != NULL)
 		bp_error(r->messages, time->key->line, time->key->column,
 			"%s.time: the window has values; expected only one of them", r->path);
-	else if (time != NULL && bp_good(n, "function") != NULL &&
-		 rule->window.function == BP_WINDOW_PERCENTILE)
-		bp_error(r->messages, time->key->line, time->key->column,
-			"%s.time: function percentile needs each value; expected values: N",
-			r->path);
 	check_percentile(r, n, &rule->window);
 	if (rule->value.type != BP_VALUE_NUMBER || bp_value_has_elements(&rule->value))
 		bp_error(r->messages, n->key->line, n->key->column,
@@ -69,6 +64,12 @@ static uint32_t check_size(struct bp_reader *r, const struct bp_yaml *n, uint64_
 			"mqtt.rules: the window of rule '%s' has %u values; expected at "
 			"most %u, or a higher mqtt.max_window_values",
 			name, rule->window.values, most);
+	if (rule->window.given && bp_window_in_classes(&rule->window) &&
+		bp_window_classes(stride) == 0)
+		bp_error(r->messages, n->line, n->column,
+			"mqtt.rules: the window of rule '%s' is a percentile over time; expected "
+			"mqtt.max_window_values: %u or more",
+			name, BP_WINDOW_CLASSES_VALUES);
 	return rule->window.given;
 }
 

@@ -10,7 +10,10 @@ static void charge(struct bp_mqtt_worker *in, const struct bp_window_spec *w)
 	const uint64_t one =
 		w->function == BP_WINDOW_PERCENTILE ? BP_WORK_WINDOW_RANK : BP_WORK_WINDOW_VALUE;
 
-	bp_work_add(&in->work, BP_WORK_WINDOW + w->values * one);
+	const uint64_t n =
+		bp_window_in_classes(w) ? bp_window_classes(in->windows.stride) : w->values;
+
+	bp_work_add(&in->work, BP_WORK_WINDOW + n * one);
 }
 
 static struct bp_window_origin origin_of(
@@ -47,6 +50,8 @@ bool bp_window_step(struct bp_mqtt_worker *in, const struct bp_rule *rule, uint6
 	u.unlogged = bp_window_unlogged(in->journal->window_serial, u.worker);
 	r = bp_window_add(&in->windows, &u, of->value, result);
 	bp_window_note_due(in, u.due_ns);
+	if (u.coarsened)
+		bp_tally(in, BP_C_WINDOW_COARSENED);
 	if (u.not_shown)
 		bp_tally(in, BP_C_WINDOW_TOPIC_TOO_LONG);
 	switch (r) {

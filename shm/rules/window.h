@@ -57,14 +57,17 @@ struct bp_window_state {
 	uint16_t has_result;
 };
 
+#define BP_WINDOW_COARSENING (1u << 16)
 struct bp_window {
 	struct bp_window_state state;
 	/* of its last use */
 	uint64_t uid; /* of the rule */
 	uint64_t used_ns;
 	uint32_t client;
-	uint32_t changing; /* worker + 1 that changes state and data; 0: they are consistent */
-	uint64_t unlogged; /* of the last change without undo: bp_window_unlogged() */
+	/* worker + 1 that changes state and data, with BP_WINDOW_COARSENING if the change has no
+	 * undo; 0: they are consistent */
+	uint32_t changing;
+	uint64_t unlogged;       /* of the last change without undo: bp_window_unlogged() */
 	_Atomic uint64_t due_ns; /* when it expires: bp_window_expire(); 0: never */
 	uint64_t topic_hash;     /* of the text; 0: there is none */
 	uint64_t pad[2];
@@ -106,6 +109,15 @@ uint64_t bp_window_buckets(uint32_t n);
 /* Values of this function that a cell of the stride has space for. */
 uint32_t bp_window_capacity(uint64_t stride, enum bp_window_function f);
 
+/* Whether the window is a percentile over time, of classes of values. */
+bool bp_window_in_classes(const struct bp_window_spec *w);
+/* The classes that a cell of the stride has space for; 0: fewer than the minimum. */
+#define BP_WINDOW_CLASSES_MIN 32u
+#define BP_WINDOW_CLASSES_MAX 112u
+uint32_t bp_window_classes(uint64_t stride);
+/* Values of a window with space for this many. */
+#define BP_WINDOW_CLASSES_VALUES 296u
+
 /* Describes a change of a cell before it is made. */
 #define BP_WINDOW_UNIT 64u /* a pane is the largest unit that a value changes */
 struct bp_window_undo {
@@ -144,6 +156,7 @@ struct bp_window_use {
 	const struct bp_window_origin *origin;
 	/* results */
 	bool evicted;    /* another window was replaced */
+	bool coarsened;  /* the classes of a percentile: their error has doubled */
 	bool not_shown;  /* the topic is too long for results without a value */
 	uint64_t due_ns; /* of the window; 0: never */
 };

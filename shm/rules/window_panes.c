@@ -38,8 +38,8 @@ bool bp_window_expires(const struct bp_window_spec *w)
 	return w->values == 0 && (w->tumbling || counts_nothing(w));
 }
 
-/* Moves to the pane of now_ns. */
-static void advance(const struct bp_window_spec *w, struct bp_window_state *s, uint64_t now_ns)
+void bp_window_panes_advance(
+	const struct bp_window_spec *w, struct bp_window_state *s, uint64_t now_ns)
 {
 	const uint64_t each = bp_window_pane_ns(w);
 	uint64_t skipped;
@@ -227,12 +227,18 @@ static bool result_of(const struct bp_window_spec *w, const struct bp_window_pan
 
 /* Evaluates the window that ends with pane `number`. */
 static bool evaluate(const struct bp_window_spec *w, struct bp_window_state *s, const void *data,
-	uint64_t number, double *result)
+	uint64_t size, uint64_t number, double *result)
 {
-	const struct bp_window_pane x = all_of(w, data, number);
+	struct bp_window_pane x;
 
-	if (!result_of(w, &x, result))
-		return false;
+	if (bp_window_in_classes(w)) {
+		if (!bp_window_of_classes(w, data, size, number, result))
+			return false;
+	} else {
+		x = all_of(w, data, number);
+		if (!result_of(w, &x, result))
+			return false;
+	}
 	s->result = *result;
 	s->has_result = 1;
 	return true;
@@ -243,47 +249,57 @@ void bp_window_panes_place(const struct bp_window_spec *w, const struct bp_windo
 {
 	struct bp_window_state next = *s;
 
-	advance(w, &next, now_ns);
+	bp_window_panes_advance(w, &next, now_ns);
 	d->len = sizeof(struct bp_window_pane);
 	d->offset = (uint32_t)(next.pane % BP_WINDOW_PANES) * d->len;
 }
 
 enum bp_window_result bp_window_panes_add(const struct bp_window_spec *w, struct bp_window_state *s,
-	uint64_t *data, double value, uint64_t now_ns, double *result)
+	uint64_t *data, uint64_t size, const struct bp_window_change *d, double value,
+	uint64_t now_ns, double *result)
 {
+	const bool in_classes = bp_window_in_classes(w);
 	const struct bp_window_state before = *s;
 	bool has = false;
 
-	advance(w, s, now_ns);
+	bp_window_panes_advance(w, s, now_ns);
 	if (s->last_ns < now_ns)
 		s->last_ns = now_ns; /* another worker may be slightly ahead */
 	/* a tumbling window that no tick has closed */
 	if (w->tumbling && before.n != 0 && s->pane != before.pane) {
-		has = evaluate(w, s, data, before.pane, result);
+		has = in_classes ? d->has : evaluate(w, s, data, size, before.pane, result);
+		if (in_classes && has) {
+			s->result = *result = d->result;
+			s->has_result = 1;
+		}
 		s->n = 0;
 	}
-	add(w, pane_at(data, s->pane), s->pane, value, s->last_ns);
+	if (in_classes)
+		bp_window_classes_add(data, d);
+	else
+		add(w, pane_at(data, s->pane), s->pane, value, s->last_ns);
 	s->n += s->n != UINT32_MAX;
 	if (!w->tumbling && s->full)
-		has = evaluate(w, s, data, s->pane, result);
+		has = evaluate(w, s, data, size, s->pane, result);
 	return has ? BP_WINDOW_VALUE : BP_WINDOW_NONE;
 }
 
 enum bp_window_result bp_window_panes_expire(const struct bp_window_spec *w,
-	struct bp_window_state *s, const uint64_t *data, uint64_t now_ns, double *result)
+	struct bp_window_state *s, const uint64_t *data, uint64_t size, uint64_t now_ns,
+	double *result)
 {
 	const struct bp_window_state before = *s;
 	bool has;
 
-	advance(w, s, now_ns);
+	bp_window_panes_advance(w, s, now_ns);
 	if (s->pane == before.pane)
 		return BP_WINDOW_NONE;
 	if (w->tumbling) {
-		has = evaluate(w, s, data, before.pane, result);
+		has = evaluate(w, s, data, size, before.pane, result);
 		s->n = 0;
 		s->at = before.n != 0;
 	} else {
-		has = s->full && evaluate(w, s, data, s->pane, result);
+		has = s->full && evaluate(w, s, data, size, s->pane, result);
 	}
 	/* without a value a result counts only if it is another one */
 	if (!has || (!w->tumbling && before.has_result && before.result == *result))

@@ -22,11 +22,15 @@ uint64_t bp_window_buckets(uint32_t n)
 	return (2 * (uint64_t)n + BP_WINDOW_WAYS - 1) / BP_WINDOW_WAYS + (n == 0);
 }
 
+uint64_t bp_window_data_size(uint64_t stride)
+{
+	return stride - sizeof(struct bp_window) - TEXT;
+}
+
 uint32_t bp_window_capacity(uint64_t stride, enum bp_window_function f)
 {
-	const uint64_t data = stride - sizeof(struct bp_window) - TEXT;
-	const uint64_t n =
-		data / (f == BP_WINDOW_RATE ? sizeof(struct bp_window_timed) : sizeof(double));
+	const uint64_t n = bp_window_data_size(stride) /
+			   (f == BP_WINDOW_RATE ? sizeof(struct bp_window_timed) : sizeof(double));
 
 	return n < BP_WINDOW_VALUES_MAX ? (uint32_t)n : BP_WINDOW_VALUES_MAX;
 }
@@ -141,17 +145,31 @@ static struct bp_window_state taken_over(uint64_t changes, uint64_t key)
 	return (struct bp_window_state){.changes = changes, .pane = bp_mix64(key ^ changes)};
 }
 
+/* Frees the cell, for a window whose first change has no undo of these data. */
+static void drop(_Atomic uint64_t *key_at, struct bp_window *c)
+{
+	atomic_store_explicit(key_at, 0, memory_order_relaxed);
+	bp_window_order();
+	empty(c);
+}
+
 /* Changes cell i, whose key is *key_at. */
 static enum bp_window_result change(const struct bp_window_table *t, struct bp_window_use *u,
 	_Atomic uint64_t *key_at, uint64_t i, uint64_t key, double value, double *result)
 {
-	const uint64_t old = atomic_load_explicit(key_at, memory_order_relaxed);
+	const uint64_t size = bp_window_data_size(t->stride);
 	const struct bp_window_spec *w = &u->rule->window;
 	struct bp_window *c = bp_window_cell(t, i);
-	struct bp_window_state next = c->state;
+	struct bp_window_state next;
 	enum bp_window_result r;
 	struct bp_window_change d;
+	uint64_t old = atomic_load_explicit(key_at, memory_order_relaxed);
 
+	if (old != key && old != 0 && bp_window_in_classes(w)) {
+		drop(key_at, c);
+		old = 0;
+	}
+	next = c->state;
 	if (old != key)
 		next = taken_over(next.changes, key);
 	else if (bp_window_elapsed(next.last_ns, u->now_ns) == UINT64_MAX)
@@ -159,6 +177,9 @@ static enum bp_window_result change(const struct bp_window_table *t, struct bp_w
 			.changes = next.changes, .pane = next.pane + BP_WINDOW_PANES};
 	if (w->values != 0)
 		bp_window_values_place(w, &next, &d);
+	else if (bp_window_in_classes(w))
+		u->coarsened =
+			bp_window_classes_place(w, c, size, &next, value, u->now_ns, u->worker, &d);
 	else
 		bp_window_panes_place(w, &next, u->now_ns, &d);
 	if (u->undo != NULL)
@@ -174,7 +195,7 @@ static enum bp_window_result change(const struct bp_window_table *t, struct bp_w
 	if (w->values != 0)
 		r = bp_window_values_add(w, &next, c->data, value, u->now_ns, result);
 	else
-		r = bp_window_panes_add(w, &next, c->data, value, u->now_ns, result);
+		r = bp_window_panes_add(w, &next, c->data, size, &d, value, u->now_ns, result);
 	bp_window_store(&c->state, &next, sizeof(next));
 	if (bp_window_expires(w)) {
 		write_text(t, c, u);
@@ -197,10 +218,12 @@ enum bp_window_result bp_window_add(
 	enum bp_window_result r = BP_WINDOW_NOT_STORED;
 	int way;
 
-	u->evicted = u->not_shown = false;
+	u->evicted = u->not_shown = u->coarsened = false;
 	u->due_ns = 0;
 	if (u->rule->window.values >
 		bp_window_capacity(t->stride, (enum bp_window_function)u->rule->window.function))
+		return BP_WINDOW_NOT_STORED;
+	if (bp_window_in_classes(&u->rule->window) && bp_window_classes(t->stride) == 0)
 		return BP_WINDOW_NOT_STORED;
 	if (!lock(t, b, u->worker))
 		return BP_WINDOW_BUSY;
@@ -264,7 +287,8 @@ static bool expire(const struct bp_window_table *t, struct bp_window_use *u, uin
 		bp_window_note(u->undo, c, i, key, 0, 0);
 	bp_window_begin_change(c, u->worker);
 	next.changes++;
-	r = bp_window_panes_expire(w, &next, c->data, u->now_ns, &out->result);
+	r = bp_window_panes_expire(
+		w, &next, c->data, bp_window_data_size(t->stride), u->now_ns, &out->result);
 	bp_window_store(&c->state, &next, sizeof(next));
 	bp_window_end_change(c);
 	atomic_store_explicit(
@@ -362,8 +386,9 @@ uint64_t bp_window_recover(const struct bp_window_table *t, uint16_t worker, uin
 			struct bp_window *c = bp_window_cell(t, i * BP_WINDOW_WAYS + way);
 
 			if (bp_window_key_at(b, way) == 0 ||
-				!is_left(__atomic_load_n(&c->changing, __ATOMIC_RELAXED), worker,
-					workers))
+				!is_left(__atomic_load_n(&c->changing, __ATOMIC_RELAXED) &
+						 BP_WINDOW_OWNER,
+					worker, workers))
 				continue;
 			empty(c);
 			bp_window_end_change(c);
@@ -388,6 +413,15 @@ static void copy_words(void *to, const void *from, size_t n)
 		w[i] = __atomic_load_n((const uint64_t *)from + i, __ATOMIC_RELAXED);
 }
 
+static uint32_t values_in(const struct bp_window_spec *w, const struct bp_window_state *s,
+	const struct bp_window *c, uint64_t size)
+{
+	if (w->values != 0)
+		return s->n;
+	return bp_window_in_classes(w) ? bp_window_classes_count(w, s->pane, c->data, size)
+				       : bp_window_panes_count(w, s, c->data);
+}
+
 bool bp_window_find(const struct bp_window_table *t, const struct bp_rule *rule,
 	uint64_t topic_hash, struct bp_window_view *v)
 {
@@ -407,9 +441,7 @@ bool bp_window_find(const struct bp_window_table *t, const struct bp_rule *rule,
 		if (__atomic_load_n(&c->changing, __ATOMIC_ACQUIRE) != 0)
 			continue;
 		copy_words(&v->state, &c->state, sizeof(v->state));
-		v->n = rule->window.values != 0
-			       ? v->state.n
-			       : bp_window_panes_count(&rule->window, &v->state, c->data);
+		v->n = values_in(&rule->window, &v->state, c, bp_window_data_size(t->stride));
 		v->used_ns = __atomic_load_n(&c->used_ns, __ATOMIC_RELAXED);
 		atomic_thread_fence(memory_order_acquire);
 		if (__atomic_load_n(&c->state.changes, __ATOMIC_RELAXED) == changes &&

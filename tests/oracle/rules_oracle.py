@@ -23,7 +23,7 @@ REPLAY_MAX = 60  # of replays that make a failing case smaller
 def config(rules):
     return {"version": 1, "ports": [{"name": "devices", "device": "net_null0"}, {"name": "cloud", "device": "net_null1"}],
             "bridges": [{"name": "b", "ports": ["devices", "cloud"]}],
-            "mqtt": {"verify_checksums": False, "max_alarm_states": 1 << 18, "max_windows": 1 << 13,
+            "mqtt": {"verify_checksums": False, "max_alarm_states": 1 << 18, "max_windows": 1 << 13, "max_window_values": 296,
                      "connection_cpu_percent": 100, "worker_cpu_percent": 100,
                      "publisher": {"broker": "mqtt://127.0.0.1"}, "rules": rules}}
 
@@ -48,7 +48,7 @@ def by_key(alarms):
 
 def lost(out):
     names = ("state_evicted", "state_evicted_raised", "state_not_stored", "alarms_queue_full", "alarms_too_large",
-             "window_evicted", "window_not_stored", "window_busy", "combination_evicted", "combination_not_stored")
+             "window_evicted", "window_not_stored", "window_busy", "window_coarsened", "combination_evicted", "combination_not_stored")
     return {n: out["counters"][n] for n in names if out["counters"].get(n)}
 
 

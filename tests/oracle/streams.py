@@ -49,11 +49,11 @@ def number_value(rng, kind):
 
 def window(rng):
     out = {"type": rng.choice(("sliding", "tumbling"))}
-    functions = ["mean", "min", "max", "sum", "count", "delta", "stddev", "rate"]
+    out["function"] = rng.choice(("mean", "min", "max", "sum", "count", "delta", "stddev", "rate", "percentile"))
     if rng.random() < 0.4:
-        out |= {"values": rng.choice((2, 4, 5)), "function": rng.choice([*functions, "percentile"])}
+        out["values"] = rng.choice((2, 4, 5))
     else:
-        out |= {"time": rng.choice(("400ms", "800ms", "1s", "1600ms")), "function": rng.choice(functions)}
+        out["time"] = rng.choice(("400ms", "800ms", "1s", "1600ms"))
     if out["function"] == "percentile":
         out["percentile"] = rng.choice((25, 50, 90, 100))
     return out

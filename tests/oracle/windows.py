@@ -50,6 +50,21 @@ def stddev(window, values):
     return math.sqrt(mean_square / scale**2) * scale
 
 
+def rounded(v):
+    """To 7 significant bits, half away from zero."""
+    fraction, exponent = math.frexp(abs(v))  # from 1/2 to 1
+    try:
+        largest = math.ldexp(math.floor(fraction * 128 + 0.5), exponent - 7)
+    except OverflowError:
+        largest = math.ldexp(127, 1024 - 7)
+    return math.copysign(largest, v)
+
+
+def percentile(window, ordered):
+    v = ordered[max(math.ceil(window["percentile"] * len(ordered) / 100), 1) - 1]
+    return rounded(v) if "time" in window else v
+
+
 def mean(values):
     try:
         return math.fsum(values) / len(values)
@@ -63,8 +78,7 @@ def aggregate(window, timed):
     return {"mean": lambda: mean(values), "min": lambda: ordered[0], "max": lambda: ordered[-1],
             "sum": lambda: exact_sum(values), "count": lambda: float(len(values)), "stddev": lambda: stddev(window, values),
             "delta": lambda: clip(Fraction(values[-1]) - Fraction(values[0])), "rate": lambda: rate(timed),
-            "percentile": lambda: ordered[max(math.ceil(window.get("percentile", 0) * len(values) / 100), 1) - 1],
-            }[window["function"]]()
+            "percentile": lambda: percentile(window, ordered)}[window["function"]]()
 
 
 class OfValues:

@@ -328,6 +328,8 @@
 	X(WINDOW_EXPIRED, RULE, "window_expired", "results of time windows without a new value")   \
 	X(WINDOW_TOPIC_TOO_LONG, RULE, "window_topic_too_long",                                    \
 		"values of time windows without results by time alone: topic over 184 bytes")      \
+	X(WINDOW_COARSENED, RULE, "window_coarsened",                                              \
+		"percentiles over time whose error has doubled: too many different values")        \
 	X(WINDOW_EVICTED, RULE, "window_evicted",                                                  \
 		"windows evicted: table full (mqtt.max_windows)")                                  \
 	X(WINDOW_NOT_STORED, RULE, "window_not_stored",                                            \

@@ -470,12 +470,13 @@ static void rules_must_agree(void **state)
 		"f.yaml:5:16: mqtt.max_windows: 2 rules have a window, and each needs one per "
 		"topic; expected at least 2\n");
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", window: {function: sum, "
-		  "values: 2, time: 1s}}\n    - {name: s, topic: t, raise: \"> 1\", window: "
-		  "{function: percentile, percentile: 5, time: 1s}}\n",
+		  "values: 2, time: 1s}}\n",
 		"f.yaml:6:76: mqtt.rules[0].window.time: the window has values; expected only one "
-		"of them\n"
-		"f.yaml:7:87: mqtt.rules[1].window.time: function percentile needs each value; "
-		"expected values: N\n");
+		"of them\n");
+	says(EDGE "  max_window_values: 280\n  rules:\n    - {name: s, topic: t, raise: \"> 1\", "
+		  "window: {function: percentile, percentile: 5, time: 1s}}\n",
+		"f.yaml:4:3: mqtt.rules: the window of rule 's' is a percentile over time; "
+		"expected mqtt.max_window_values: 296 or more\n");
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", window: {function: sum, "
 		  "percentile: 5}}\n",
 		"f.yaml:6:49: mqtt.rules[0].window has no size; expected values or time, such as "

@@ -251,6 +251,33 @@ static void one_client_cannot_take_all_windows(void **state)
 	rig_close(&rig);
 }
 
+/* More different values than classes: all are counted, with a larger error. */
+static void a_percentile_over_time_counts_classes(void **state)
+{
+	struct bp_rule_spec r = time_rule("p", BP_WINDOW_PERCENTILE, 16 * SECOND, 1000);
+	char value[16];
+
+	(void)state;
+	r.window.percentile = 50;
+	rig_defaults(&rig);
+	rig.mqtt.max_window_values = BP_WINDOW_CLASSES_VALUES;
+	rig_open(&rig);
+	rig_rules(&rig, &r, 1);
+	peer_init(&c, false, 1, 1, 2);
+	rig_connect(&rig, &c, 4, "x");
+	for (unsigned i = 0; i < BP_WINDOW_CLASSES_MIN; i++) {
+		snprintf(value, sizeof(value), "%u", 80 + i);
+		PUBLISH("t/a", value);
+	}
+	assert_int_equal(rig_count(&rig, BP_C_WINDOW_COARSENED), 0);
+	PUBLISH("t/a", "64");
+	assert_int_equal(rig_count(&rig, BP_C_WINDOW_COARSENED), 1);
+	wait_ms(16000);
+	PUBLISH("t/a", "101"); /* the first pane has left */
+	assert_string_equal(rig_told_values(&rig), "101");
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +291,7 @@ int main(void)
 		cmocka_unit_test(long_topics_have_no_result_by_time),
 		cmocka_unit_test(windows_survive_restart_and_reload),
 		cmocka_unit_test(one_client_cannot_take_all_windows),
+		cmocka_unit_test(a_percentile_over_time_counts_classes),
 	};
 
 	return cmocka_run_group_tests_name("window", tests, NULL, NULL);
