@@ -166,7 +166,7 @@ static NOINLINE enum verdict evaluate_other(
 	unsigned point;
 	double value;
 
-	if (rule->fast == BP_RULE_FAST_NO)
+	if (rule->fast == BP_RULE_FAST_NO || rule->fast >= BP_RULE_FAST_SPARKPLUG)
 		return GENERAL;
 	at = json_number(in, rule, payload, &n);
 	if (at != NULL && bp_number_digits_before(at + n, n, &digits, &point))

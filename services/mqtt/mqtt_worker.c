@@ -12,6 +12,7 @@
 
 #include "services/mqtt/flow_show.h"
 #include "services/mqtt/same_template.h"
+#include "services/mqtt/sparkplug_notes.h"
 
 /* ---- life cycle ---- */
 
@@ -73,6 +74,7 @@ static bool allocate(
 	in->layouts = bp_layouts_create();
 	in->same_template = calloc(1, sizeof(*in->same_template));
 	in->sparkplug_index = malloc(sizeof(*in->sparkplug_index));
+	in->sparkplug_notes = calloc(BP_SPARKPLUG_NOTES, sizeof(*in->sparkplug_notes));
 	in->to = malloc(2 * BP_TOPIC_MAX);
 	in->data_topic = in->to + BP_TOPIC_MAX;
 	in->key_topic = malloc(BP_TOPIC_MAX);
@@ -81,8 +83,9 @@ static bool allocate(
 	if (shm != NULL && in->fleet == NULL)
 		return false;
 	return in->reassembly != NULL && in->cache != NULL && in->layouts != NULL &&
-	       in->same_template != NULL && in->sparkplug_index != NULL && in->to != NULL &&
-	       in->key_topic != NULL && in->delayed != NULL && bp_websocket_create(in);
+	       in->same_template != NULL && in->sparkplug_index != NULL &&
+	       in->sparkplug_notes != NULL && in->to != NULL && in->key_topic != NULL &&
+	       in->delayed != NULL && bp_websocket_create(in);
 }
 
 struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
@@ -143,6 +146,7 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 	bp_layouts_free(in->layouts);
 	free(in->same_template);
 	free(in->sparkplug_index);
+	free(in->sparkplug_notes);
 	free(in->unmasked);
 	free(in->to);
 	free(in->key_topic);

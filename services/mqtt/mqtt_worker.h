@@ -73,6 +73,7 @@ struct bp_mqtt_worker {
 	struct bp_rule_state *rule_state;
 	uint64_t rule_state_len;
 	struct bp_sparkplug_index *sparkplug_index; /* of the payload that is evaluated */
+	struct bp_sparkplug_note *sparkplug_notes;
 	struct bp_sparkplug_state *sparkplug;
 	uint64_t sparkplug_len;
 	struct bp_part_state *part_state;

@@ -331,7 +331,8 @@ static void evaluate_matching(struct evaluation *j)
 	const struct bp_mqtt_publish *p = j->of.publish;
 	struct bp_sparkplug_message m;
 
-	if (j->in->rules->n_sparkplug == 0 || !bp_sparkplug_begin(j->in, &j->of, &m)) {
+	if (j->in->rules->n_sparkplug == 0 ||
+		!bp_sparkplug_begin(j->in, &j->of, j->topic_hash, &m)) {
 		evaluate_rules(j);
 		return;
 	}
@@ -353,6 +354,17 @@ static void evaluate_matching(struct evaluation *j)
 	j->sparkplug = NULL;
 }
 
+/* Data of Sparkplug B that a single rule evaluates. */
+static void evaluate_data(struct evaluation *j, uint32_t rule)
+{
+	struct bp_sparkplug_message m;
+
+	if (bp_sparkplug_begin(j->in, &j->of, j->topic_hash, &m))
+		j->sparkplug = &m;
+	evaluate(j, rule);
+	j->sparkplug = NULL;
+}
+
 /*
  * On a stream that was resynchronised only by pushes, only topics are valid that were published
  * while it was proven. On the other stream all topics are valid, but new ones do not become known
@@ -371,6 +383,17 @@ static bool topic_counts(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	return true;
 }
 
+/* Whether it is data of Sparkplug B, and the rule has a value of it: bp_publish() then begins with
+ * the message. */
+static bool reads_data(
+	const struct bp_mqtt_worker *in, uint32_t rule, const uint8_t *topic, uint16_t len)
+{
+	struct bp_sparkplug_topic t;
+
+	return bp_ruleset_rule(in->rules, rule)->fast >= BP_RULE_FAST_SPARKPLUG &&
+	       bp_sparkplug_topic(topic, len, &t) && bp_sparkplug_is_data(t.type);
+}
+
 /* Writes the rules that the topic matches to the flow's memo. Both directions share the memo, so a
  * topic that is valid in only one of them is not stored. */
 static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
@@ -383,7 +406,8 @@ static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	bp_tally(in, BP_C_TOPIC_LOOKUP);
 	if (topic_counts(in, f, dir, bits) && in->rules->generation != 0) {
 		match(in, topic, len, gather, &m);
-		sparkplug = in->rules->n_sparkplug != 0 && bp_sparkplug_is_topic(topic, len);
+		sparkplug = in->rules->n_sparkplug != 0 && bp_sparkplug_is_topic(topic, len) &&
+			    !(m.n == 1 && reads_data(in, m.rule[0], topic, len));
 	}
 	f->memo_rule = sparkplug || m.n > 1 ? BP_MEMO_MULTIPLE
 		       : m.n == 0           ? BP_RULE_NONE
@@ -552,6 +576,8 @@ void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 	j.of.type = BP_VALUE_NUMBER;
 	if (f->memo_rule == BP_MEMO_MULTIPLE)
 		evaluate_matching(&j);
+	else if (bp_ruleset_rule(in->rules, f->memo_rule)->fast >= BP_RULE_FAST_SPARKPLUG)
+		evaluate_data(&j, f->memo_rule);
 	else
 		evaluate(&j, f->memo_rule);
 }

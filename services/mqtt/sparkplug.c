@@ -6,6 +6,7 @@
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/sparkplug.h"
 #include "services/mqtt/sparkplug_keys.h"
+#include "services/mqtt/sparkplug_notes.h"
 #include "shm/rules/sparkplug_state.h"
 
 /*
@@ -71,7 +72,7 @@ static void node_met(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
 
 /* A birth of the node. One with the timestamp of the last is the same: it was seen before. */
 static void node_born(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
-	const struct bp_sparkplug_head *head, uint64_t key, const struct bp_sparkplug_view *v,
+	const struct bp_sparkplug_head *head, const struct bp_sparkplug_view *v,
 	struct bp_sparkplug_message *m)
 {
 	const uint64_t born = head->timestamp & BORN_MASK;
@@ -89,8 +90,8 @@ static void node_born(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
 	m->tracked = true;
 	if (!seen)
 		m->devices = 0; /* those that live have births of their own */
-	bp_sparkplug_store(
-		in, j, key, session, (uint32_t)m->birth << BP_SPARKPLUG_BIRTH_SHIFT | m->devices);
+	bp_sparkplug_store(in, j, m->node_key, session,
+		(uint32_t)m->birth << BP_SPARKPLUG_BIRTH_SHIFT | m->devices);
 }
 
 /* False: the death is of an earlier session. */
@@ -149,16 +150,33 @@ static bool read_payload(struct bp_mqtt_worker *in, const struct bp_evaluated *j
 	return true;
 }
 
-bool bp_sparkplug_begin(
-	struct bp_mqtt_worker *in, const struct bp_evaluated *j, struct bp_sparkplug_message *m)
+/* The topic, by its note if it has one. False: it is none of a birth, a death or data. */
+static bool read_topic(struct bp_mqtt_worker *in, const struct bp_mqtt_publish *p,
+	uint64_t topic_hash, struct bp_sparkplug_message *m)
 {
-	const struct bp_mqtt_publish *p = j->publish;
-	struct bp_sparkplug_head head;
-	struct bp_sparkplug_view v;
-	uint64_t key;
-
+	m->note = bp_sparkplug_note_find(in, topic_hash);
+	if (m->note != NULL) {
+		m->topic.type = BP_SPARKPLUG_NDATA;
+		m->node_key = m->note->node_key;
+		return true;
+	}
 	if (!bp_sparkplug_topic(p->topic, p->topic_len, &m->topic) ||
 		m->topic.type == BP_SPARKPLUG_NCMD || m->topic.type == BP_SPARKPLUG_DCMD)
+		return false;
+	m->node_key = bp_sparkplug_node_key(in->topic_key, &m->topic);
+	if (bp_sparkplug_is_data(m->topic.type))
+		m->note = bp_sparkplug_note_add(in, topic_hash, m->node_key);
+	return true;
+}
+
+bool bp_sparkplug_begin(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
+	uint64_t topic_hash, struct bp_sparkplug_message *m)
+{
+	struct bp_sparkplug_head head;
+	struct bp_sparkplug_view v;
+	uint64_t at = UINT64_MAX;
+
+	if (!read_topic(in, j->publish, topic_hash, m))
 		return false;
 	if (!read_payload(in, j, m, &head))
 		return false;
@@ -166,13 +184,12 @@ bool bp_sparkplug_begin(
 		bp_tally(in, BP_C_SPARKPLUG_BIRTH);
 	else if (bp_sparkplug_is_death(m->topic.type))
 		bp_tally(in, BP_C_SPARKPLUG_DEATH);
-	key = bp_sparkplug_node_key(in->topic_key, &m->topic);
-	m->tracked = bp_sparkplug_state_find(in->sparkplug, in->sparkplug_len, key, &v);
-	m->node_key = key;
+	m->tracked = bp_sparkplug_note_entry(
+		in, m->note != NULL ? &m->note->node : &at, m->node_key, &v);
 	m->birth = m->tracked ? (uint16_t)(v.data >> BP_SPARKPLUG_BIRTH_SHIFT) : 0;
 	m->devices = m->tracked ? (uint16_t)(v.data & BP_SPARKPLUG_DEVICES) : 0;
 	if (m->topic.type == BP_SPARKPLUG_NBIRTH)
-		node_born(in, j, &head, key, &v, m);
+		node_born(in, j, &head, &v, m);
 	else if (!m->tracked && m->topic.type == BP_SPARKPLUG_DBIRTH)
 		node_met(in, j, &head, m);
 	else if (!m->tracked)
@@ -277,7 +294,7 @@ static enum bp_sparkplug_result data_value(struct bp_mqtt_worker *in,
 	bool born = false; /* the birth of the device is known */
 
 	wanted_of(source, j, &wanted);
-	if (bp_sparkplug_state_find(in->sparkplug, in->sparkplug_len, key, &v) &&
+	if (bp_sparkplug_note_entry(in, &m->note->metric, key, &v) &&
 		(!m->tracked || v.data >> BP_SPARKPLUG_BIRTH_SHIFT == m->birth)) {
 		born = true;
 		wanted.has_alias = v.data & BP_SPARKPLUG_HAS_ALIAS;

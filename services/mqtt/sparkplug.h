@@ -8,20 +8,21 @@
 /* Births, deaths and data of Sparkplug B. */
 
 struct bp_sparkplug_message {
-	struct bp_sparkplug_topic topic;
-	bool tracked;     /* the session of the node is known */
-	uint16_t birth;   /* number of the node's last birth */
-	uint16_t devices; /* that are listed; their deaths follow that of the node */
+	struct bp_sparkplug_topic topic; /* of data: the type alone */
+	bool tracked;                    /* the session of the node is known */
+	uint16_t birth;                  /* number of the node's last birth */
+	uint16_t devices;                /* that are listed; their deaths follow that of the node */
 	uint64_t node_key;
 	const struct bp_sparkplug_index *index; /* of the payload, or NULL */
+	struct bp_sparkplug_note *note;         /* of data; otherwise NULL */
 };
 /*
  * Whether the publication is a message of a node or device whose metrics may be evaluated; the
  * session of its node then has its sequence number, birth or death. Otherwise it is counted, if it
  * should have been one.
  */
-bool bp_sparkplug_begin(
-	struct bp_mqtt_worker *in, const struct bp_evaluated *j, struct bp_sparkplug_message *m);
+bool bp_sparkplug_begin(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
+	uint64_t topic_hash, struct bp_sparkplug_message *m);
 
 enum bp_sparkplug_result {
 	BP_SPARKPLUG_VALUE,

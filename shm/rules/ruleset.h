@@ -26,6 +26,8 @@ enum bp_rule_fast {
 	BP_RULE_FAST_TEXT,
 	BP_RULE_FAST_JSON,
 	BP_RULE_FAST_BINARY,
+	BP_RULE_FAST_SPARKPLUG,
+	BP_RULE_FAST_NO_SPARKPLUG, /* as BP_RULE_FAST_NO, with a value of Sparkplug B */
 };
 
 enum bp_rule_role {

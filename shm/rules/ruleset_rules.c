@@ -53,9 +53,15 @@ static uint32_t source_intern(struct bp_draft *d, const struct bp_rule_spec *spe
 
 /* --- rules ------------------------------------------------------------------------------- */
 
-static uint8_t fast_way(const struct bp_value_source *source)
+static uint8_t fast_way(const struct bp_value_source *source, bool stateless)
 {
-	if (source->extended)
+	if (source->kind == BP_VALUE_SPARKPLUG)
+		return stateless && !source->extended &&
+				       source->sparkplug.what == BP_SPARKPLUG_METRIC &&
+				       source->names.member[0] == '\0'
+			       ? BP_RULE_FAST_SPARKPLUG
+			       : BP_RULE_FAST_NO_SPARKPLUG;
+	if (source->extended || !stateless)
 		return BP_RULE_FAST_NO;
 	switch ((enum bp_value_kind)source->kind) {
 	case BP_VALUE_TEXT:
@@ -64,7 +70,7 @@ static uint8_t fast_way(const struct bp_value_source *source)
 		return BP_RULE_FAST_JSON;
 	case BP_VALUE_BINARY:
 		return BP_RULE_FAST_BINARY;
-	case BP_VALUE_SPARKPLUG: /* depends on the birth */
+	case BP_VALUE_SPARKPLUG:
 	case BP_VALUE_CBOR:
 	case BP_VALUE_MSGPACK:
 		break;
@@ -137,7 +143,7 @@ static int rule_fill(struct bp_draft *d, uint32_t i)
 	r->stateful = bp_rule_spec_stateful(s);
 	if (s->quiet_ns != 0 || s->deadband != 0)
 		r->stateful |= BP_RULE_HAS_LAST;
-	r->fast = r->stateful || r->windowed ? BP_RULE_FAST_NO : fast_way(&d->sources[r->source]);
+	r->fast = fast_way(&d->sources[r->source], !r->stateful && !r->windowed);
 	r->name_len = (uint8_t)name;
 	r->to_len = (uint16_t)to;
 	r->to_client = memmem(s->to, to, "{client}", 8) != NULL;
@@ -188,7 +194,7 @@ static int part_fill(
 	memset(&r->part, 0, sizeof(r->part));
 	r->role = BP_RULE_PART;
 	r->stateful = false;
-	r->fast = BP_RULE_FAST_NO;
+	r->fast = fast_way(&d->sources[r->source], false);
 	r->uid = bp_part_uid(d->rules[rule].uid, k);
 	r->part.max_age_ns = s->max_age_ns;
 	r->part.combination = rule;

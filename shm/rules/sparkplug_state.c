@@ -16,31 +16,10 @@
  * in higher ways. Of two workers at least one sees the entry of the other.
  */
 
-/* The half of the key that is not used for the bucket. */
-static uint64_t tag_of(uint64_t key)
-{
-	return (key | 1ull << 32) & 0xffffffff00000000ull;
-}
-
 static struct bp_sparkplug_state *bucket_of(
 	struct bp_sparkplug_state *table, uint64_t len, uint64_t key)
 {
 	return table + (key & (len / WAYS - 1)) * WAYS;
-}
-
-/* Reads one entry; false: it has another key, or is being changed. */
-static bool read_entry(struct bp_sparkplug_state *e, uint64_t key, struct bp_sparkplug_view *v)
-{
-	const uint64_t word = atomic_load_explicit(&e->word, memory_order_acquire);
-
-	if ((word & 0xffffffff00000000ull) != tag_of(key) ||
-		atomic_load_explicit(&e->key, memory_order_acquire) != key)
-		return false;
-	v->value = atomic_load_explicit(&e->value, memory_order_acquire);
-	v->entry = e;
-	v->word = word;
-	v->data = (uint32_t)word;
-	return true;
 }
 
 bool bp_sparkplug_state_find(
@@ -50,7 +29,8 @@ bool bp_sparkplug_state_find(
 
 	for (unsigned i = 0; i < WAYS; i++) {
 		/* both halves are of one change if the word is the same before and after */
-		for (unsigned n = 0; n < ATTEMPTS && read_entry(&bucket[i], key, v); n++) {
+		for (unsigned n = 0; n < ATTEMPTS && bp_sparkplug_state_read(&bucket[i], key, v);
+			n++) {
 			if (atomic_load_explicit(&bucket[i].word, memory_order_acquire) == v->word)
 				return true;
 		}
@@ -68,7 +48,7 @@ static void remove_entry(struct bp_sparkplug_state *e, uint64_t key)
 {
 	struct bp_sparkplug_view v;
 
-	for (unsigned n = 0; n < ATTEMPTS && read_entry(e, key, &v); n++) {
+	for (unsigned n = 0; n < ATTEMPTS && bp_sparkplug_state_read(e, key, &v); n++) {
 		if (bp_cas128(&e->value, v.value, v.word, 0, 0))
 			return;
 	}
@@ -84,7 +64,7 @@ static bool settle(struct bp_sparkplug_state *bucket, struct bp_sparkplug_state 
 	for (unsigned i = 0; i < WAYS; i++) {
 		struct bp_sparkplug_state *o = &bucket[i];
 
-		if (o == e || !read_entry(o, key, &v))
+		if (o == e || !bp_sparkplug_state_read(o, key, &v))
 			continue;
 		if (o < e) {
 			remove_entry(e, key);
@@ -167,7 +147,8 @@ enum bp_state_loss bp_sparkplug_state_store(struct bp_sparkplug_state *table, ui
 			return BP_STATE_NOT_KEPT;
 		old_word = atomic_load_explicit(&e->word, memory_order_acquire);
 		old_value = atomic_load_explicit(&e->value, memory_order_acquire);
-		if (!bp_cas128(&e->value, old_value, old_word, value, tag_of(key) | data))
+		if (!bp_cas128(&e->value, old_value, old_word, value,
+			    bp_sparkplug_state_tag(key) | data))
 			continue;
 		atomic_store_explicit(&e->key, key, memory_order_release);
 		atomic_store_explicit(&e->client, client, memory_order_relaxed);

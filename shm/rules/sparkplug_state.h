@@ -59,6 +59,38 @@ struct bp_sparkplug_view {
 	uint32_t data; /* lower half of the word */
 };
 
+/* The half of the key that is not used for the bucket. */
+static inline uint64_t bp_sparkplug_state_tag(uint64_t key)
+{
+	return (key | 1ull << 32) & 0xffffffff00000000ull;
+}
+
+/* Reads one entry; false: it has another key. Both halves are of one change if the word is the same
+ * after it. */
+static inline bool bp_sparkplug_state_read(
+	struct bp_sparkplug_state *e, uint64_t key, struct bp_sparkplug_view *v)
+{
+	const uint64_t word = atomic_load_explicit(&e->word, memory_order_acquire);
+
+	if ((word & 0xffffffff00000000ull) != bp_sparkplug_state_tag(key) ||
+		atomic_load_explicit(&e->key, memory_order_acquire) != key)
+		return false;
+	v->value = atomic_load_explicit(&e->value, memory_order_acquire);
+	v->entry = e;
+	v->word = word;
+	v->data = (uint32_t)word;
+	return true;
+}
+
+/* As bp_sparkplug_state_find(), at the index where the entry was before; false: it is not there, or
+ * is being changed. */
+static inline bool bp_sparkplug_state_at(struct bp_sparkplug_state *table, uint64_t len,
+	uint64_t at, uint64_t key, struct bp_sparkplug_view *v)
+{
+	return at < len && bp_sparkplug_state_read(&table[at], key, v) &&
+	       atomic_load_explicit(&v->entry->word, memory_order_acquire) == v->word;
+}
+
 /* Any process. False: there is no entry of this key. */
 bool bp_sparkplug_state_find(
 	struct bp_sparkplug_state *table, uint64_t len, uint64_t key, struct bp_sparkplug_view *v);

@@ -544,10 +544,39 @@ static void strings_are_stored_once_and_stay_inside(void **state)
 	free(s);
 }
 
+static void rules_of_sparkplug_are_marked(void **state)
+{
+	static const char *const filters[] = {"a", "b", "c", "d", "e"};
+	struct bp_rule_spec *s = specs_of(filters, 5);
+	struct bp_ruleset *rs;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		s[i].has_clear = false;
+		s[i].hold = BP_HOLD_NONE;
+		s[i].repeat = BP_REPEAT_EVERY;
+		if (i != 0) {
+			s[i].value.kind = BP_VALUE_SPARKPLUG;
+			strcpy(s[i].value.names.metric, "t");
+		}
+	}
+	s[2].value.sparkplug.what = BP_SPARKPLUG_ONLINE;
+	strcpy(s[3].value.names.member, "[0]");
+	s[4].repeat = BP_REPEAT_ON_CHANGE;
+	rs = build(s, 5);
+	assert_int_equal(bp_ruleset_rule(rs, 0)->fast, BP_RULE_FAST_TEXT);
+	assert_int_equal(bp_ruleset_rule(rs, 1)->fast, BP_RULE_FAST_SPARKPLUG);
+	for (uint32_t i = 2; i < 5; i++)
+		assert_int_equal(bp_ruleset_rule(rs, i)->fast, BP_RULE_FAST_NO_SPARKPLUG);
+	free(rs);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_are_in_the_image),
+		cmocka_unit_test(rules_of_sparkplug_are_marked),
 		cmocka_unit_test(only_stateful_rules_have_state),
 		cmocka_unit_test(equal_sources_are_one),
 		cmocka_unit_test(bad_filters_are_refused),

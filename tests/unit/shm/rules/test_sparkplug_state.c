@@ -53,6 +53,24 @@ static void what_was_stored_is_found_and_replaced(void **state)
 	assert_true(bp_sparkplug_state_find(table, LEN, 7, &v) && v.value == 9 && v.data == 10);
 }
 
+static void an_entry_is_read_where_it_was(void **state)
+{
+	struct bp_sparkplug_view v, at;
+	uint64_t i;
+
+	(void)state;
+	store(7, 1, 3, 1);
+	assert_true(bp_sparkplug_state_find(table, LEN, 7, &v));
+	i = (uint64_t)(v.entry - table);
+	assert_true(bp_sparkplug_state_at(table, LEN, i, 7, &at));
+	assert_true(at.entry == v.entry && at.value == 3 && at.data == 5 && at.word == v.word);
+	assert_false(bp_sparkplug_state_at(table, LEN, i ^ 1, 7, &at));
+	assert_false(bp_sparkplug_state_at(table, LEN, LEN, 7, &at));
+	assert_false(bp_sparkplug_state_at(table, i, i, 7, &at)); /* of a smaller table */
+	atomic_store(&v.entry->key, 7 + LEN);                     /* of another key now */
+	assert_false(bp_sparkplug_state_at(table, LEN, i, 7, &at));
+}
+
 /* Keys of one bucket that differ only in the upper half, or only in bits of the lower half. */
 static void keys_of_one_bucket_are_different(void **state)
 {
@@ -247,6 +265,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(what_was_stored_is_found_and_replaced, empty),
+		cmocka_unit_test_setup(an_entry_is_read_where_it_was, empty),
 		cmocka_unit_test_setup(keys_of_one_bucket_are_different, empty),
 		cmocka_unit_test_setup(a_full_bucket_evicts_by_client_and_age, empty),
 		cmocka_unit_test_setup(metrics_that_a_birth_does_not_have_are_evicted_first, empty),
