@@ -256,6 +256,10 @@ static void to_mirror(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 		(void)in->mirror(in->mirror_arg, &r); /* has its own counters */
 }
 
+_Static_assert(BP_C_ALARM_RAISED_CRITICAL - BP_C_ALARM_RAISED_NONE ==
+		       BP_SEVERITY_CRITICAL - BP_SEVERITY_NONE,
+	"a counter for each severity, in their order");
+
 void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_evaluated *j)
 {
@@ -266,6 +270,8 @@ void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum b
 	char name[1024];
 
 	bp_tally(in, verdict == BP_VERDICT_RAISED ? BP_C_ALARM_RAISED : BP_C_ALARM_CLEARED);
+	if (verdict == BP_VERDICT_RAISED)
+		bp_tally(in, BP_C_ALARM_RAISED_NONE + rule->severity);
 	atomic_store_explicit(
 		count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_relaxed);
 	if (j->combined != NULL)

@@ -319,6 +319,8 @@ static void read_dropped(struct bp_metrics *m, const struct bp_metric *row)
 		.at = offsetof(struct bp_publisher_counters, member)                               \
 	}
 static const struct bp_metric alarms[] = {
+	GROUP("alarms_by_severity", "severity", ALARM, "alarms_raised_",
+		"Alarms raised, by the severity of their rule"),
 	{.name = "alarm_latency_seconds",
 		.type = BP_METRIC_HISTOGRAM,
 		.unit = "seconds",

@@ -351,6 +351,14 @@
 	/* alarms */                                                                               \
 	X(ALARM_RAISED, ALARM, "alarms_raised", "alarms raised")                                   \
 	X(ALARM_CLEARED, ALARM, "alarms_cleared", "alarms cleared")                                \
+	X(ALARM_RAISED_NONE, ALARM, "alarms_raised_none",                                          \
+		"alarms raised, of rules without a severity")                                      \
+	X(ALARM_RAISED_INFO, ALARM, "alarms_raised_info", "alarms raised, severity info")          \
+	X(ALARM_RAISED_WARNING, ALARM, "alarms_raised_warning", "alarms raised, severity warning") \
+	X(ALARM_RAISED_MINOR, ALARM, "alarms_raised_minor", "alarms raised, severity minor")       \
+	X(ALARM_RAISED_MAJOR, ALARM, "alarms_raised_major", "alarms raised, severity major")       \
+	X(ALARM_RAISED_CRITICAL, ALARM, "alarms_raised_critical",                                  \
+		"alarms raised, severity critical")                                                \
 	X(ALARM_QUEUED, ALARM, "alarms_queued", "alarms queued to the control plane")              \
 	X(ALARM_QUEUE_FULL, ALARM, "alarms_queue_full", "alarms lost: alarm queue full")           \
 	X(ALARM_TOO_LARGE, ALARM, "alarms_too_large",                                              \

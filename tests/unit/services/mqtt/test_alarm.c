@@ -58,6 +58,8 @@ static void every_field(void **state)
 		assert_string_equal((char *)l.a[0].payload, " 81.25 "); /* to the byte */
 		told_free(&l);
 		assert_int_equal(rig_count(&rig, BP_C_ALARM_RAISED), 1);
+		assert_int_equal(rig_count(&rig, BP_C_ALARM_RAISED_MINOR), 1);
+		assert_int_equal(rig_count(&rig, BP_C_ALARM_RAISED_NONE), 0);
 		assert_int_equal(rig_count(&rig, BP_C_ALARM_QUEUED), 1);
 		rig_close(&rig);
 	}
