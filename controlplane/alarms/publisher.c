@@ -360,6 +360,7 @@ static void reopen_spool(struct bp_publisher *p, uint64_t now)
 	}
 	p->spool_broken = false;
 	bp_backlog_rescan(&p->backlog);
+	bp_publish_reschedule(p); /* the next event of the link may be its keepalive */
 }
 
 #define SPOOL_PATH_SIZE (sizeof(((struct bp_config_spool *)0)->path) + 16)

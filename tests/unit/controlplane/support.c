@@ -180,7 +180,7 @@ void test_config(struct bp_config *c, struct bp_config_mqtt *m, const char *dir,
 	snprintf(m->publisher.broker.host, sizeof(m->publisher.broker.host), "127.0.0.1");
 	snprintf(m->publisher.client_id, sizeof(m->publisher.client_id), "biplane-test");
 	m->publisher.broker.tcp_port = port;
-	m->publisher.keep_alive_s = 30;
+	m->publisher.keep_alive_s = 600; /* longer than a test: it hides no event that is missing */
 	m->publisher.max_inflight = 100;
 	m->publisher.puback_timeout_ns = 30000000000ull;
 	snprintf(m->spool.path, sizeof(m->spool.path), "%s/spool/alarms.db", dir);
