@@ -36,7 +36,8 @@ static void start_consumer(struct fixture *f)
 {
 	const char *const pairs[][2] = {
 		{"bootstrap.servers", rd_kafka_mock_cluster_bootstraps(f->cluster)},
-		{"group.id", "g"}, {"log_level", "0"}, {"reconnect.backoff.max.ms", "200"}};
+		{"group.id", "g"}, {"log_level", "0"}, {"reconnect.backoff.max.ms", "200"},
+		{"socket.timeout.ms", "10000"}};
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(KAFKA_PARTITIONS);
 
 	f->consumer = handle(RD_KAFKA_CONSUMER, conf_of(pairs, sizeof(pairs) / sizeof(pairs[0])));
