@@ -4,6 +4,7 @@
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/evaluate.h"
 #include "services/mqtt/same_template.h"
+#include "services/mqtt/sparkplug_fast.h"
 #include "proto/payload/number.h"
 
 /*
@@ -157,16 +158,33 @@ static const uint8_t *json_number(
 	return payload + layout->at;
 }
 
-/* evaluate() for a value that is not a short number as text. */
-static NOINLINE enum verdict evaluate_other(
-	struct bp_mqtt_worker *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len)
+/* evaluate() for a metric of Sparkplug B. */
+static enum verdict evaluate_sparkplug(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	uint64_t topic, const uint8_t *payload, uint32_t len, double *value)
+{
+	switch (bp_sparkplug_read_fast(in, rule, topic, payload, len, value)) {
+	case BP_SPARKPLUG_FAST_NO:
+		return GENERAL;
+	case BP_SPARKPLUG_FAST_UNCHANGED:
+		return QUIET;
+	case BP_SPARKPLUG_FAST_VALUE:
+		break;
+	}
+	return QUIET + bp_condition_holds(&rule->raise, *value);
+}
+
+/* evaluate() for a value that is not a short number as text; topic: its hash. */
+static NOINLINE enum verdict evaluate_other(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	uint64_t topic, const uint8_t *payload, uint32_t len, double *sparkplug_value)
 {
 	uint32_t digits, n = len;
 	const uint8_t *at;
 	unsigned point;
 	double value;
 
-	if (rule->fast == BP_RULE_FAST_NO || rule->fast >= BP_RULE_FAST_SPARKPLUG)
+	if (rule->fast == BP_RULE_FAST_SPARKPLUG)
+		return evaluate_sparkplug(in, rule, topic, payload, len, sparkplug_value);
+	if (rule->fast == BP_RULE_FAST_NO || rule->fast == BP_RULE_FAST_NO_SPARKPLUG)
 		return GENERAL;
 	at = json_number(in, rule, payload, &n);
 	if (at != NULL && bp_number_digits_before(at + n, n, &digits, &point))
@@ -177,15 +195,15 @@ static NOINLINE enum verdict evaluate_other(
 }
 
 /* GENERAL: no value, or the rule has state. */
-static inline enum verdict evaluate(
-	struct bp_mqtt_worker *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len)
+static inline enum verdict evaluate(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	uint64_t topic, const uint8_t *payload, uint32_t len, double *sparkplug_value)
 {
 	uint32_t digits;
 	unsigned point;
 
 	if (__builtin_expect(rule->fast != BP_RULE_FAST_TEXT, 0) ||
 		__builtin_expect(!bp_number_digits_before(payload + len, len, &digits, &point), 0))
-		return evaluate_other(in, rule, payload, len);
+		return evaluate_other(in, rule, topic, payload, len, sparkplug_value);
 	return QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
 }
 
@@ -207,7 +225,7 @@ static inline bool flow_matches(const struct bp_flow *f, const struct bp_lookup 
  */
 static inline enum verdict evaluate_frame(struct bp_mqtt_worker *in,
 	const struct burst_constants *now, const uint8_t *frame, const struct bp_lookup *l,
-	const struct bp_single_publish *p, uint32_t *slot)
+	const struct bp_single_publish *p, uint32_t *slot, double *sparkplug_value)
 {
 	const struct bp_flow *f = l->flow;
 	uint32_t body = p->body;
@@ -226,7 +244,7 @@ static inline enum verdict evaluate_frame(struct bp_mqtt_worker *in,
 		return f->memo_rule == BP_MEMO_MULTIPLE ? GENERAL : QUIET;
 	rule = &now->rules[f->memo_rule];
 	*slot = rule->slot;
-	return evaluate(in, rule, frame + body, p->end - body);
+	return evaluate(in, rule, p->topic_hash, frame + body, p->end - body, sparkplug_value);
 }
 
 /* Frame i, of `len` bytes of MQTT, is read: its stream moves on. The journal first, and neither
@@ -247,7 +265,7 @@ static inline void advance(
 
 /* The alarm of a frame that raises. */
 static NOINLINE void raise_alarm(struct bp_mqtt_worker *in, const uint8_t *frame, struct bp_flow *f,
-	const struct bp_single_publish *p)
+	const struct bp_single_publish *p, double sparkplug_value)
 {
 	const struct bp_rule *rule = bp_ruleset_rule(in->rules, f->memo_rule);
 	struct bp_frame parsed = {.data = frame,
@@ -274,7 +292,9 @@ static NOINLINE void raise_alarm(struct bp_mqtt_worker *in, const uint8_t *frame
 		publish.properties = ++publish.payload; /* none */
 	publish.payload_len = (uint32_t)(frame + p->end - publish.payload);
 	/* evaluation did without it, and so does a clone */
-	if (rule->action != BP_ACTION_MIRROR || in->record_mirrored)
+	if (rule->fast == BP_RULE_FAST_SPARKPLUG)
+		of.value = sparkplug_value;
+	else if (rule->action != BP_ACTION_MIRROR || in->record_mirrored)
 		(void)bp_value_at(
 			in, rule->source, publish.payload, publish.payload_len, &of.value);
 	of.seq = parsed.seq;
@@ -299,12 +319,12 @@ static NOINLINE void raise_alarms(
 	for (uint64_t left = raised; left != 0; left &= left - 1) {
 		const uint32_t i = (uint32_t)__builtin_ctzll(left);
 
-		raise_alarm(in, b->frame[i], b->l[i].flow, &b->p[i]);
+		raise_alarm(in, b->frame[i], b->l[i].flow, &b->p[i], b->sparkplug_value[i]);
 	}
 }
 
 /* A frame that was parsed individually; if it takes the general path, nothing was changed. */
-static inline enum verdict decide_single(struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b,
+static inline enum verdict decide_single(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	const struct burst_constants *now, struct tally *tally, uint32_t i)
 {
 	const struct bp_single_publish *p = &b->p[i];
@@ -313,7 +333,7 @@ static inline enum verdict decide_single(struct bp_mqtt_worker *in, const struct
 
 	if (__builtin_expect(p->body == 0, 0))
 		return GENERAL;
-	verdict = evaluate_frame(in, now, b->frame[i], &b->l[i], p, &slot);
+	verdict = evaluate_frame(in, now, b->frame[i], &b->l[i], p, &slot, &b->sparkplug_value[i]);
 	if (__builtin_expect(verdict != GENERAL, 1)) {
 		advance(now, i, b->l[i].flow, p->len);
 		count_publishes(in, tally, slot, 1);

@@ -44,6 +44,7 @@ struct bp_mqtt_burst {
 	uint64_t numbers;       /* of these, those whose number[i] was read */
 	uint64_t raises;        /* of these, those that raise, if their flow fits */
 	uint32_t number[BP_MQTT_BURST] __attribute__((aligned(16)));
+	double sparkplug_value[BP_MQTT_BURST]; /* of rules with BP_RULE_FAST_SPARKPLUG */
 };
 _Static_assert(BP_MQTT_BURST == 64, "a bit of a word for each");
 

@@ -12,6 +12,7 @@
 
 #include "services/mqtt/flow_show.h"
 #include "services/mqtt/same_template.h"
+#include "services/mqtt/sparkplug_layouts.h"
 #include "services/mqtt/sparkplug_notes.h"
 
 /* ---- life cycle ---- */
@@ -75,6 +76,7 @@ static bool allocate(
 	in->same_template = calloc(1, sizeof(*in->same_template));
 	in->sparkplug_index = malloc(sizeof(*in->sparkplug_index));
 	in->sparkplug_notes = calloc(BP_SPARKPLUG_NOTES, sizeof(*in->sparkplug_notes));
+	in->sparkplug_layouts = bp_sparkplug_layouts_create();
 	in->to = malloc(2 * BP_TOPIC_MAX);
 	in->data_topic = in->to + BP_TOPIC_MAX;
 	in->key_topic = malloc(BP_TOPIC_MAX);
@@ -84,8 +86,8 @@ static bool allocate(
 		return false;
 	return in->reassembly != NULL && in->cache != NULL && in->layouts != NULL &&
 	       in->same_template != NULL && in->sparkplug_index != NULL &&
-	       in->sparkplug_notes != NULL && in->to != NULL && in->key_topic != NULL &&
-	       in->delayed != NULL && bp_websocket_create(in);
+	       in->sparkplug_notes != NULL && in->sparkplug_layouts != NULL && in->to != NULL &&
+	       in->key_topic != NULL && in->delayed != NULL && bp_websocket_create(in);
 }
 
 struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
@@ -147,6 +149,7 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 	free(in->same_template);
 	free(in->sparkplug_index);
 	free(in->sparkplug_notes);
+	bp_sparkplug_layouts_free(in->sparkplug_layouts);
 	free(in->unmasked);
 	free(in->to);
 	free(in->key_topic);

@@ -74,6 +74,7 @@ struct bp_mqtt_worker {
 	uint64_t rule_state_len;
 	struct bp_sparkplug_index *sparkplug_index; /* of the payload that is evaluated */
 	struct bp_sparkplug_note *sparkplug_notes;
+	struct bp_sparkplug_layouts *sparkplug_layouts;
 	struct bp_sparkplug_state *sparkplug;
 	uint64_t sparkplug_len;
 	struct bp_part_state *part_state;

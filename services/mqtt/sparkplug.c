@@ -6,6 +6,7 @@
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/sparkplug.h"
 #include "services/mqtt/sparkplug_keys.h"
+#include "services/mqtt/sparkplug_layouts.h"
 #include "services/mqtt/sparkplug_notes.h"
 #include "shm/rules/sparkplug_state.h"
 
@@ -131,7 +132,6 @@ static bool read_payload(struct bp_mqtt_worker *in, const struct bp_evaluated *j
 	struct bp_sparkplug_message *m, struct bp_sparkplug_head *head)
 {
 	const struct bp_mqtt_publish *p = j->publish;
-	struct bp_sparkplug_index *index = in->sparkplug_index;
 
 	bp_work_add(&in->work, BP_WORK_VALUE + 4 * (uint64_t)p->payload_len);
 	m->index = NULL;
@@ -139,14 +139,18 @@ static bool read_payload(struct bp_mqtt_worker *in, const struct bp_evaluated *j
 		(void)bp_sparkplug_head(p->payload, p->payload_len, head);
 		return true;
 	}
-	if (!bp_sparkplug_index_read(p->payload, p->payload_len, index)) {
-		bp_tally(in, BP_C_SPARKPLUG_MALFORMED);
-		return false;
+	m->index = bp_sparkplug_layouts_find(in->sparkplug_layouts, p->payload, p->payload_len);
+	if (m->index == NULL) {
+		if (!bp_sparkplug_layouts_read(in->sparkplug_layouts, p->payload, p->payload_len,
+			    in->sparkplug_index)) {
+			bp_tally(in, BP_C_SPARKPLUG_MALFORMED);
+			return false;
+		}
+		if (!in->sparkplug_index->whole)
+			return bp_sparkplug_head(p->payload, p->payload_len, head);
+		m->index = in->sparkplug_index;
 	}
-	if (!index->whole)
-		return bp_sparkplug_head(p->payload, p->payload_len, head);
-	m->index = index;
-	bp_sparkplug_index_head(p->payload, p->payload_len, index, head);
+	bp_sparkplug_index_head(p->payload, p->payload_len, m->index, head);
 	return true;
 }
 
@@ -244,25 +248,16 @@ static enum bp_sparkplug_result not_found(
 	return BP_SPARKPLUG_UNCHANGED;
 }
 
-static void wanted_of(const struct bp_value_source *source, const struct bp_evaluated *j,
-	struct bp_sparkplug_wanted *w)
-{
-	*w = (struct bp_sparkplug_wanted){.name = source->names.metric,
-		.name_len = source->sparkplug.name_len,
-		.historical = source->sparkplug.historical != 0,
-		.beginning = j->beginning};
-}
-
 static enum bp_sparkplug_result birth_value(struct bp_mqtt_worker *in,
 	const struct bp_sparkplug_message *m, const struct bp_value_source *source,
 	const struct bp_evaluated *j, uint64_t key, double *value)
 {
-	struct bp_sparkplug_wanted wanted;
+	struct bp_sparkplug_wanted wanted = bp_sparkplug_wanted_of(source);
 	struct bp_sparkplug_metric metric;
 	enum bp_sparkplug_found found;
 	uint32_t datatype;
 
-	wanted_of(source, j, &wanted);
+	wanted.beginning = j->beginning;
 	wanted.historical = true; /* its alias is valid all the same */
 	found = find(j, m, &wanted, &metric);
 	if (found == BP_SPARKPLUG_MALFORMED)
@@ -286,14 +281,14 @@ static enum bp_sparkplug_result data_value(struct bp_mqtt_worker *in,
 	const struct bp_sparkplug_message *m, const struct bp_value_source *source,
 	const struct bp_evaluated *j, uint64_t key, double *value)
 {
-	struct bp_sparkplug_wanted wanted;
+	struct bp_sparkplug_wanted wanted = bp_sparkplug_wanted_of(source);
 	struct bp_sparkplug_metric metric;
 	enum bp_sparkplug_found found;
 	struct bp_sparkplug_view v;
 	uint32_t datatype = 0;
 	bool born = false; /* the birth of the device is known */
 
-	wanted_of(source, j, &wanted);
+	wanted.beginning = j->beginning;
 	if (bp_sparkplug_note_entry(in, &m->note->metric, key, &v) &&
 		(!m->tracked || v.data >> BP_SPARKPLUG_BIRTH_SHIFT == m->birth)) {
 		born = true;

@@ -26,4 +26,13 @@ static inline uint64_t bp_sparkplug_metric_key(
 	return bp_mix64(data_hash + bp_mix64(source->sparkplug.key));
 }
 
+/* The metric of a source, to be searched in a complete payload. */
+static inline struct bp_sparkplug_wanted bp_sparkplug_wanted_of(
+	const struct bp_value_source *source)
+{
+	return (struct bp_sparkplug_wanted){.name = source->names.metric,
+		.name_len = source->sparkplug.name_len,
+		.historical = source->sparkplug.historical != 0};
+}
+
 #endif

@@ -2,7 +2,7 @@
 #ifndef BP_TESTS_UNIT_PROTO_SPARKPLUG_SAME_METRIC_H
 #define BP_TESTS_UNIT_PROTO_SPARKPLUG_SAME_METRIC_H
 
-#include "proto/sparkplug/index.h"
+#include "proto/sparkplug/layout.h"
 
 /* The index of a payload has the same as the functions that read metric by metric. */
 
@@ -44,6 +44,39 @@ static inline bool is_index_of(const struct bp_sparkplug_index *index, const uin
 							  is_same_head(&head, &of_index)));
 }
 
+/* The layout of a payload has its index, also with other values in the bits that may differ. */
+static inline bool is_kept(const uint8_t *p, size_t n, const struct bp_sparkplug_index *index)
+{
+	struct bp_sparkplug_layout l;
+	uint8_t other[BP_SPARKPLUG_LAYOUT_MAX];
+	struct bp_sparkplug_index again;
+
+	if (!bp_sparkplug_layout_fits(n, index))
+		return true;
+	bp_sparkplug_layout_learn(&l, p, n, index);
+	if (!bp_sparkplug_layout_matches(&l, p, n) || bp_sparkplug_layout_matches(&l, p, n - 1))
+		return false;
+	for (unsigned round = 0; round < 3; round++) {
+		for (size_t i = 0; i < n; i++)
+			other[i] = l.bits[i] | (~l.mask[i] & (round == 0          ? 0
+								     : round == 1 ? 0xff
+										  : 0x55 * i));
+		if (!bp_sparkplug_layout_matches(&l, other, n) ||
+			!bp_sparkplug_index_read(other, n, &again) || !again.whole ||
+			!is_index_of(&l.index, other, n))
+			return false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t counts = l.mask[i] & -l.mask[i]; /* its lowest bit */
+
+		memcpy(other, p, n);
+		other[i] ^= counts;
+		if (counts != 0 && bp_sparkplug_layout_matches(&l, other, n))
+			return false;
+	}
+	return true;
+}
+
 static inline bool is_indexed(const uint8_t *p, size_t n)
 {
 	struct bp_sparkplug_metric m;
@@ -55,7 +88,7 @@ static inline bool is_indexed(const uint8_t *p, size_t n)
 		;
 	if (bp_sparkplug_index_read(p, n, &index) != (more == 0))
 		return false;
-	return more < 0 || is_index_of(&index, p, n);
+	return more < 0 || (is_index_of(&index, p, n) && is_kept(p, n, &index));
 }
 
 #endif
