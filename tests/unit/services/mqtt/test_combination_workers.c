@@ -152,9 +152,10 @@ enum bp_truth __wrap_bp_program_evaluate(
 	const enum bp_truth result = __real_bp_program_evaluate(p, truth);
 	void (*const others)(void) = meanwhile;
 
-	meanwhile = NULL;
-	if (others != NULL)
+	if (others != NULL) {
+		meanwhile = NULL;
 		others();
+	}
 	return result;
 }
 
