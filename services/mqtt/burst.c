@@ -158,6 +158,31 @@ static const uint8_t *json_number(
 	return payload + layout->at;
 }
 
+/* evaluate() for a part of a combination. It stores the time of a truth that the value repeats,
+ * also if the frame is read again after a restart. */
+static enum verdict evaluate_part(struct bp_mqtt_worker *in, const struct bp_rule *part,
+	uint64_t topic_hash, const uint8_t *payload, uint32_t len)
+{
+	const struct bp_part_key key =
+		bp_part_key(in->part_state, in->part_state_len, part->uid, topic_hash);
+	_Atomic uint64_t *matched;
+	enum bp_truth truth;
+	uint32_t digits;
+	unsigned point;
+
+	if (!bp_number_digits_before(payload + len, len, &digits, &point))
+		return GENERAL;
+	truth = bp_short_ranges_hold(&part->short_raise, digits, point) ? BP_TRUTH_TRUE
+									: BP_TRUTH_FALSE;
+	if (!bp_combination_repeats(
+		    in, part, &key, truth, (double)(int32_t)digits / bp_number_scale[point]))
+		return GENERAL;
+	matched = &in->rule_stats[part->part.slot].matched;
+	atomic_store_explicit(matched, atomic_load_explicit(matched, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+	return QUIET;
+}
+
 /* evaluate() for a metric of Sparkplug B. */
 static enum verdict evaluate_sparkplug(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	uint64_t topic, const uint8_t *payload, uint32_t len, double *value)
@@ -186,6 +211,8 @@ static NOINLINE enum verdict evaluate_other(struct bp_mqtt_worker *in, const str
 		return evaluate_sparkplug(in, rule, topic, payload, len, sparkplug_value);
 	if (rule->fast == BP_RULE_FAST_NO || rule->fast == BP_RULE_FAST_NO_SPARKPLUG)
 		return GENERAL;
+	if (rule->fast == BP_RULE_FAST_PART)
+		return evaluate_part(in, rule, topic, payload, len);
 	at = json_number(in, rule, payload, &n);
 	if (at != NULL && bp_number_digits_before(at + n, n, &digits, &point))
 		return QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);

@@ -94,7 +94,7 @@ void bp_combined_write(const struct bp_mqtt_worker *in, const struct bp_combined
 		struct bp_alarm_part p = {.kind = BP_ALARM_PART};
 		struct bp_part_view v;
 
-		bp_part_state_view(&c->key, i, in->mono_ns, &v);
+		bp_part_state_view(&c->part[i], in->mono_ns, &v);
 		p.value = v.value;
 		p.age_ns = v.age_ns;
 		p.truth = bp_part_word_truth(v.word, r->part.max_age_ns, in->mono_ns);
@@ -118,7 +118,7 @@ static bool read_words(const struct bp_combined *c, uint64_t word[BP_PARTS_MAX])
 	bool same = true;
 
 	for (unsigned i = 0; i < c->rule->combination.n_parts; i++) {
-		const uint64_t w = bp_part_state_word(&c->key, i);
+		const uint64_t w = bp_part_state_word(&c->part[i]);
 
 		same &= w == word[i];
 		word[i] = w;
@@ -185,7 +185,6 @@ static void decide(struct bp_mqtt_worker *in, const struct bp_combined *c,
 		.of = *of,
 	};
 
-	count(&stats->matched);
 	d.of.combined = c;
 	d.of.type = BP_VALUE_NUMBER;
 	bp_rule_apply(in, c->rule, &d.of, topic_hash, &d.reading);
@@ -195,34 +194,66 @@ static void decide(struct bp_mqtt_worker *in, const struct bp_combined *c,
 	}
 }
 
+/* The topics of the key's parts, from one of part `own`. *topic_hash: of that, then of the first
+ * one. False: one is too long to be published. */
+static bool find_parts(struct bp_mqtt_worker *in, struct bp_combined *c, const struct bp_rule *own,
+	const struct bp_mqtt_publish *p, uint64_t *topic_hash)
+{
+	const uint64_t own_hash = *topic_hash;
+
+	/* the first one at the end, because its text remains in the buffer */
+	for (unsigned i = c->rule->combination.n_parts; i-- != 0;) {
+		const struct bp_rule *part =
+			bp_ruleset_rule(in->rules, c->rule->combination.first_part + i);
+
+		*topic_hash = own_hash;
+		c->topic = (const char *)p->topic;
+		c->topic_len = p->topic_len;
+		if (part == own)
+			continue;
+		if (c->rule->combination.n_names == 0) {
+			c->topic = bp_ruleset_filter(in->rules, part);
+			c->topic_len = part->filter_len;
+		} else {
+			c->topic_len = bp_part_topic(in->rules, own, part, c->topic, c->topic_len,
+				in->key_topic, BP_TOPIC_MAX);
+			c->topic = in->key_topic;
+			if (c->topic_len > BP_TOPIC_MAX)
+				return false;
+		}
+		*topic_hash = bp_topic_hash(in, (const uint8_t *)c->topic, c->topic_len);
+		c->part[i] =
+			bp_part_key(in->part_state, in->part_state_len, part->uid, *topic_hash);
+	}
+	bp_work_add(&in->work, (uint64_t)c->rule->combination.n_parts * (c->topic_len / 4));
+	return true;
+}
+
 void bp_combination_evaluate(struct bp_mqtt_worker *in, const struct bp_rule *part,
 	const struct bp_evaluated *of, uint64_t topic_hash, uint32_t client)
 {
-	const struct bp_mqtt_publish *p = of->publish;
 	const struct bp_rule *rule = bp_ruleset_rule(in->rules, part->part.combination);
-	struct bp_combined c = {.rule = rule,
-		.first = bp_ruleset_rule(in->rules, rule->combination.first_part),
-		.topic = (const char *)p->topic,
-		.topic_len = p->topic_len};
+	struct bp_combined c = {
+		.rule = rule, .first = bp_ruleset_rule(in->rules, rule->combination.first_part)};
 	struct own own = {.part = part->part.part,
 		.truth = bp_condition_holds(&part->raise, of->value) ? BP_TRUTH_TRUE
 								     : BP_TRUTH_FALSE,
 		.kept = true};
+	struct bp_part_key *key = &c.part[own.part];
 	enum bp_state_loss loss;
 
-	if (own.part != 0) {
-		c.topic_len = bp_key_topic(in->rules, part, (const char *)p->topic, p->topic_len,
-			in->key_topic, BP_TOPIC_MAX);
-		c.topic = in->key_topic;
-		if (c.topic_len > BP_TOPIC_MAX) {
-			bp_tally(in, BP_C_COMBINATION_NOT_STORED);
-			return;
-		}
-		topic_hash = bp_topic_hash(in, (const uint8_t *)c.topic, c.topic_len);
+	*key = bp_part_key(in->part_state, in->part_state_len, part->uid, topic_hash);
+	bp_work_add(&in->work, BP_WORK_STATE);
+	count(&in->rule_stats[rule->slot].matched);
+	/* a trace shows the combination */
+	if (in->evaluated == NULL && bp_combination_repeats(in, part, key, own.truth, of->value))
+		return;
+	bp_work_add(&in->work, (uint64_t)rule->combination.n_parts * BP_WORK_STATE);
+	if (!find_parts(in, &c, part, of->publish, &topic_hash)) {
+		bp_tally(in, BP_C_COMBINATION_NOT_STORED);
+		return;
 	}
-	bp_work_add(&in->work, (rule->combination.n_parts + 1u) * BP_WORK_STATE + c.topic_len / 4);
-	c.key = bp_part_key(in->part_state, in->part_state_len, rule->uid, topic_hash);
-	loss = bp_part_state_store(&c.key, own.part, client, own.truth, of->value, in->mono_ns);
+	loss = bp_part_state_store(key, client, own.truth, of->value, in->mono_ns);
 	if (loss == BP_STATE_NOT_KEPT) {
 		bp_tally(in, BP_C_COMBINATION_NOT_STORED);
 		own.kept = false;

@@ -10,9 +10,9 @@
 struct bp_combined {
 	const struct bp_rule *rule;
 	const struct bp_rule *first; /* its first part */
-	struct bp_part_key key;
-	const char *topic; /* that of the first part */
+	const char *topic;           /* that of the first part */
 	uint32_t topic_len;
+	struct bp_part_key part[BP_PARTS_MAX];
 };
 
 /* alarm.c: one verdict of one rule, to the ring or out as a mirrored frame. */
@@ -77,6 +77,20 @@ uint64_t bp_window_timer(const struct bp_mqtt_worker *in);
 /* After a restart: undoes the changes of the segment in the journal. */
 void bp_window_restore(struct bp_mqtt_worker *in);
 
+/* Whether a value repeats the truth of its part, and so changes nothing else of the combination. */
+static inline bool bp_combination_repeats(const struct bp_mqtt_worker *in,
+	const struct bp_rule *part, const struct bp_part_key *key, enum bp_truth truth,
+	double value)
+{
+	const struct bp_part_repeat r = {.truth = truth,
+		.value = value,
+		.max_age_ns = part->part.max_age_ns,
+		.now_ns = in->mono_ns,
+		.since_ns = in->steady_since_ns,
+		.shared = in->workers > 1};
+
+	return (part->part.steady & truth) && bp_part_state_repeat(key, &r);
+}
 /* combination.c: of->value is the value of a part. */
 void bp_combination_evaluate(struct bp_mqtt_worker *in, const struct bp_rule *part,
 	const struct bp_evaluated *of, uint64_t topic_hash, uint32_t client);

@@ -219,6 +219,9 @@ void bp_mqtt_worker_begin(struct bp_mqtt_worker *in, const struct bp_ruleset *ru
 	use_rules(in, rules);
 	in->now_ns = now_ns;
 	in->mono_ns = mono_ns;
+	/* another gateway may change the state of a combination */
+	if (__builtin_expect(in->steady_since_ns == 0, 0))
+		in->steady_since_ns = in->fleet != NULL ? UINT64_MAX : mono_ns;
 	in->now_ticks = bp_ticks(mono_ns);
 	in->table.now = in->now_ticks;
 	bp_work_time(&in->work, mono_ns);

@@ -79,6 +79,8 @@ struct bp_mqtt_worker {
 	uint64_t sparkplug_len;
 	struct bp_part_state *part_state;
 	uint64_t part_state_len;
+	uint64_t steady_since_ns; /* combination.c: truths that were stored until then are those of
+				     an earlier process; UINT64_MAX: no truth is steady */
 	struct bp_window_table windows;
 	struct bp_window_search *window_search;
 	struct bp_ring *ring;

@@ -90,10 +90,13 @@ static void attach_adopt(struct bp_shm *m, void *const *address, const uint64_t 
 		&m->adopt_offers[w], &cp->ring, &dp->read, offers / m->workers - sizeof(*cp));
 }
 
-/* Since version 1 words of raised pairs have the number of the transition, and windows a sum. */
+/* Since version 1 words of raised pairs have the number of the transition, windows a sum, and
+ * truths of parts the key of the part's own topic. */
 static uint64_t version(unsigned table, uint64_t layout)
 {
-	return table == BP_MT_RULE_STATE || table == BP_MT_WINDOWS ? layout + 1 : layout;
+	return table == BP_MT_RULE_STATE || table == BP_MT_WINDOWS || table == BP_MT_PART_STATE
+		       ? layout + 1
+		       : layout;
 }
 
 static int map(

@@ -17,22 +17,31 @@ struct bp_topic_level bp_topic_level(const char *topic, uint32_t len, uint32_t l
 	return (struct bp_topic_level){topic, (uint32_t)((slash != NULL ? slash : end) - topic)};
 }
 
-uint32_t bp_key_topic(const struct bp_ruleset *rules, const struct bp_rule *part, const char *topic,
-	uint32_t topic_len, char *out, uint32_t size)
+/* The name of a level of the part's filter, or BP_COMBINATION_NAMES_MAX. */
+static unsigned name_at(const struct bp_rule *part, unsigned n_names, uint32_t level)
 {
-	const struct bp_rule *rule = bp_ruleset_rule(rules, part->part.combination);
-	const struct bp_rule *first = bp_ruleset_rule(rules, rule->combination.first_part);
-	const char *filter = bp_ruleset_filter(rules, first);
-	uint32_t n = 0, level = 0, name = 0;
+	for (unsigned i = 0; i < n_names; i++)
+		if (part->part.level[i] == level)
+			return i;
+	return BP_COMBINATION_NAMES_MAX;
+}
 
-	for (uint32_t at = 0; at <= first->filter_len; level++) {
-		const char *slash = memchr(filter + at, '/', first->filter_len - at);
+uint32_t bp_part_topic(const struct bp_ruleset *rules, const struct bp_rule *from,
+	const struct bp_rule *to, const char *topic, uint32_t topic_len, char *out, uint32_t size)
+{
+	const unsigned n_names = bp_ruleset_rule(rules, to->part.combination)->combination.n_names;
+	const char *filter = bp_ruleset_filter(rules, to);
+	uint32_t n = 0, level = 0;
+
+	for (uint32_t at = 0; at <= to->filter_len; level++) {
+		const char *slash = memchr(filter + at, '/', to->filter_len - at);
 		struct bp_topic_level p = {filter + at,
-			slash != NULL ? (uint32_t)(slash - (filter + at)) : first->filter_len - at};
+			slash != NULL ? (uint32_t)(slash - (filter + at)) : to->filter_len - at};
+		const unsigned name = name_at(to, n_names, level);
 
 		at += p.len + 1;
-		if (name < rule->combination.n_names && first->part.level[name] == level)
-			p = bp_topic_level(topic, topic_len, part->part.level[name++]);
+		if (name < BP_COMBINATION_NAMES_MAX)
+			p = bp_topic_level(topic, topic_len, from->part.level[name]);
 		if (p.len + 1 > size - n)
 			return size + 1;
 		if (level != 0)

@@ -4,9 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "shm/cas128.h"
-#include "shm/hash.h"
-
 /*
  * Two workers that both find no entry of a key may enter it in two ways of the bucket. The entry in
  * the lowest way counts. So a worker reads the bucket again after it has changed an entry: where
@@ -17,8 +14,8 @@
  */
 
 #define ATTEMPTS 4096u
-#define TRUTH 3u
-#define TIME_SHIFT 2
+#define TRUTH BP_PART_TRUTH
+#define TIME_SHIFT BP_PART_TIME_SHIFT
 #define CLOCK_SLACK_NS 1000000000ull
 
 uint64_t bp_part_state_len(uint32_t n)
@@ -28,27 +25,6 @@ uint64_t bp_part_state_len(uint32_t n)
 	while (len < 2 * (uint64_t)n)
 		len *= 2;
 	return len;
-}
-
-/* Never 0, and different for the parts of a key. */
-static uint64_t key_of(const struct bp_part_key *k, unsigned part)
-{
-	const uint64_t key = k->base + (part + 1) * 0x9e3779b97f4a7c15ull;
-
-	return key ? key : 1;
-}
-
-/* The parts of a key have adjacent buckets. */
-static struct bp_part_state *bucket_of(const struct bp_part_key *k, unsigned part)
-{
-	const uint64_t buckets = k->len / BP_PART_STATE_WAYS;
-
-	return k->table + ((k->base + part) & (buckets - 1)) * BP_PART_STATE_WAYS;
-}
-
-static uint32_t check_of(uint64_t value, uint64_t word)
-{
-	return (uint32_t)bp_mix64(value ^ bp_mix64(word));
 }
 
 /* Time since a word was stored; UINT64_MAX: it cannot be of this clock. */
@@ -74,10 +50,9 @@ static uint32_t client_of(const struct bp_part_state *e)
 
 /* Whether the client has over half of the entries from the bucket on: as in rule_state.c. */
 #define SAMPLE 64u
-static bool has_most(
-	const struct bp_part_key *k, const struct bp_part_state *bucket, uint32_t client)
+static bool has_most(const struct bp_part_key *k, uint32_t client)
 {
-	const uint64_t at = (uint64_t)(bucket - k->table);
+	const uint64_t at = (uint64_t)(k->bucket - k->table);
 	const unsigned n = k->len < SAMPLE ? (unsigned)k->len : SAMPLE;
 	unsigned sum = 0;
 
@@ -91,14 +66,14 @@ static bool has_most(
 }
 
 /* The entry to replace: a free one, else the LRU entry among those that may be replaced; NULL. */
-static struct bp_part_state *victim(const struct bp_part_key *k, struct bp_part_state *bucket,
-	uint32_t client, uint64_t now_ns, uint64_t *key, uint64_t *word)
+static struct bp_part_state *victim(const struct bp_part_key *k, uint32_t client, uint64_t now_ns,
+	uint64_t *key, uint64_t *word)
 {
 	struct bp_part_state *best = NULL;
 	uint64_t oldest = 0;
 
 	for (int i = 0; i < BP_PART_STATE_WAYS; i++) {
-		struct bp_part_state *e = &bucket[i];
+		struct bp_part_state *e = &k->bucket[i];
 		const uint64_t of = atomic_load(&e->key), w = atomic_load(&e->word);
 		const uint64_t age = age_of(w, now_ns);
 
@@ -106,7 +81,7 @@ static struct bp_part_state *victim(const struct bp_part_key *k, struct bp_part_
 			if (best != NULL && age <= oldest)
 				continue;
 			if (age < BP_RULE_STATE_IDLE_NS && client_of(e) != client &&
-				!has_most(k, bucket, client_of(e)))
+				!has_most(k, client_of(e)))
 				continue;
 		}
 		best = e;
@@ -128,69 +103,65 @@ static struct bp_part_state *find(struct bp_part_state *bucket, uint64_t key)
 	return NULL;
 }
 
-/* After a change of `e`: whether it is the entry that counts. Otherwise it is removed. */
-static bool settle(
-	struct bp_part_state *bucket, struct bp_part_state *e, uint64_t key, uint64_t word)
+bool bp_part_state_settle(const struct bp_part_key *k, struct bp_part_state *e, uint64_t word)
 {
 	for (int i = 0; i < BP_PART_STATE_WAYS; i++) {
-		struct bp_part_state *o = &bucket[i];
+		struct bp_part_state *o = &k->bucket[i];
 
-		if (o == e || atomic_load(&o->key) != key)
+		if (o == e || atomic_load(&o->key) != k->key)
 			continue;
 		if (o < e) {
-			(void)swap(e, key, word, 0, 0);
+			(void)swap(e, k->key, word, 0, 0);
 			return false;
 		}
 		/* a failure: it was changed, and who did sees this entry, or it is of another key
 		 */
-		(void)swap(o, key, atomic_load(&o->word), 0, 0);
+		(void)swap(o, k->key, atomic_load(&o->word), 0, 0);
 	}
 	return true;
 }
 
-enum bp_state_loss bp_part_state_store(const struct bp_part_key *k, unsigned part, uint32_t client,
+enum bp_state_loss bp_part_state_store(const struct bp_part_key *k, uint32_t client,
 	enum bp_truth truth, double value, uint64_t now_ns)
 {
-	struct bp_part_state *bucket = bucket_of(k, part);
-	const uint64_t key = key_of(k, part), word = now_ns << TIME_SHIFT | truth;
+	const uint64_t key = k->key, word = now_ns << TIME_SHIFT | truth;
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
 	for (unsigned n = 0; n < ATTEMPTS; n++) {
-		struct bp_part_state *e = find(bucket, key);
+		struct bp_part_state *e = find(k->bucket, key);
 		uint64_t old_key = key, old_word;
 
 		if (e != NULL)
 			old_word = atomic_load(&e->word);
 		else
-			e = victim(k, bucket, client, now_ns, &old_key, &old_word);
+			e = victim(k, client, now_ns, &old_key, &old_word);
 		if (e == NULL)
 			return BP_STATE_NOT_KEPT;
 		if (!swap(e, old_key, old_word, key, word))
 			continue;
 		atomic_store_explicit(&e->value, bits, memory_order_relaxed);
-		atomic_store_explicit(&e->check, check_of(bits, word), memory_order_relaxed);
+		atomic_store_explicit(&e->check, bp_part_check(bits, word), memory_order_relaxed);
 		atomic_store_explicit(&e->client, client, memory_order_relaxed);
-		if (settle(bucket, e, key, word))
+		if (bp_part_state_settle(k, e, word))
 			return old_key == 0 || old_key == key ? BP_STATE_NO_LOSS
 							      : BP_STATE_HOLD_EVICTED;
 	}
 	return BP_STATE_NOT_KEPT;
 }
 
-uint64_t bp_part_state_word(const struct bp_part_key *k, unsigned part)
+uint64_t bp_part_state_word(const struct bp_part_key *k)
 {
-	const uint64_t key = key_of(k, part);
-	const struct bp_part_state *bucket = bucket_of(k, part);
+	const struct bp_part_state *bucket = k->bucket;
 
 	for (int i = 0; i < BP_PART_STATE_WAYS; i++) {
 		uint64_t word;
 
-		if (atomic_load(&bucket[i].key) != key)
+		if (atomic_load(&bucket[i].key) != k->key)
 			continue;
 		word = atomic_load(&bucket[i].word);
 		/* the key after the word: another one may take the entry */
-		if (atomic_load(&bucket[i].key) == key)
+		if (atomic_load(&bucket[i].key) == k->key)
 			return word;
 	}
 	return 0;
@@ -205,18 +176,16 @@ enum bp_truth bp_part_word_truth(uint64_t word, uint64_t max_age_ns, uint64_t no
 	return (word & TRUTH) == TRUTH ? BP_TRUTH_UNKNOWN : (enum bp_truth)(word & TRUTH);
 }
 
-void bp_part_state_view(
-	const struct bp_part_key *k, unsigned part, uint64_t now_ns, struct bp_part_view *v)
+void bp_part_state_view(const struct bp_part_key *k, uint64_t now_ns, struct bp_part_view *v)
 {
-	const uint64_t key = key_of(k, part);
-	struct bp_part_state *e = find(bucket_of(k, part), key);
+	struct bp_part_state *e = find(k->bucket, k->key);
 	uint64_t bits;
 
-	*v = (struct bp_part_view){.word = bp_part_state_word(k, part), .value = NAN};
+	*v = (struct bp_part_view){.word = bp_part_state_word(k), .value = NAN};
 	if (v->word == 0 || e == NULL)
 		return;
 	v->age_ns = age_of(v->word, now_ns);
 	bits = atomic_load_explicit(&e->value, memory_order_relaxed);
-	if (check_of(bits, v->word) == atomic_load_explicit(&e->check, memory_order_relaxed))
+	if (bp_part_check(bits, v->word) == atomic_load_explicit(&e->check, memory_order_relaxed))
 		memcpy(&v->value, &bits, sizeof(v->value));
 }

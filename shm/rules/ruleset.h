@@ -26,6 +26,7 @@ enum bp_rule_fast {
 	BP_RULE_FAST_TEXT,
 	BP_RULE_FAST_JSON,
 	BP_RULE_FAST_BINARY,
+	BP_RULE_FAST_PART, /* a part of a combination, text */
 	BP_RULE_FAST_SPARKPLUG,
 	BP_RULE_FAST_NO_SPARKPLUG, /* as BP_RULE_FAST_NO, with a value of Sparkplug B */
 };
@@ -46,7 +47,10 @@ struct bp_rule_combination {
 struct bp_rule_part {
 	uint64_t max_age_ns; /* 0: no limit */
 	uint32_t combination;
-	uint8_t part;                             /* its index there */
+	uint32_t slot;  /* of the combination */
+	uint8_t part;   /* its index there */
+	uint8_t steady; /* truths, enum bp_truth as bits: a value that repeats one of them changes
+			   neither the state nor the alarms of the combination */
 	uint16_t level[BP_COMBINATION_NAMES_MAX]; /* of each name, in the filter */
 };
 

@@ -183,6 +183,31 @@ static const char *levels_fill(
 	return NULL;
 }
 
+/*
+ * The truths of part k after which a repetition is no event for the combination. With on_change and
+ * without a hold only a change of the result is one, and a repetition changes no result to true or
+ * false. Otherwise it is one unless the part alone makes the result false: then nothing is raised
+ * or held.
+ */
+static uint8_t steady_truths(const struct bp_rule *rule, unsigned k)
+{
+	static const uint8_t both[] = {BP_TRUTH_FALSE, BP_TRUTH_TRUE};
+	uint8_t steady = 0;
+
+	if (rule->stateful & BP_RULE_HAS_LAST)
+		return 0;
+	if (rule->repeat == BP_REPEAT_ON_CHANGE && rule->hold == BP_HOLD_NONE)
+		return BP_TRUTH_FALSE | BP_TRUTH_TRUE;
+	for (unsigned i = 0; i < 2; i++) {
+		uint8_t truth[BP_PARTS_MAX] = {0};
+
+		truth[k] = both[i];
+		if (bp_program_evaluate(&rule->combination.program, truth) == BP_TRUTH_FALSE)
+			steady |= both[i];
+	}
+	return steady;
+}
+
 /* A part is a rule without an alarm of its own. */
 static int part_fill(
 	struct bp_draft *d, uint32_t rule, unsigned k, const struct bp_level_names *names)
@@ -195,10 +220,13 @@ static int part_fill(
 	r->role = BP_RULE_PART;
 	r->stateful = false;
 	r->fast = fast_way(&d->sources[r->source], false);
+	if (!r->windowed && fast_way(&d->sources[r->source], true) == BP_RULE_FAST_TEXT)
+		r->fast = BP_RULE_FAST_PART;
 	r->uid = bp_part_uid(d->rules[rule].uid, k);
 	r->part.max_age_ns = s->max_age_ns;
 	r->part.combination = rule;
 	r->part.part = (uint8_t)k;
+	r->part.steady = steady_truths(&d->rules[rule], k);
 	r->name_len = d->rules[rule].name_len; /* traces show its combination */
 	memcpy(r->name, d->rules[rule].name, sizeof(r->name));
 	why = levels_fill(r, s->filter, names);

@@ -74,6 +74,8 @@ int bp_draft_slots_assign(struct bp_draft *d, uint32_t max_rules, const struct b
 	slots_keep(d, known, size - 1, taken);
 	slots_take(d, max_rules, taken, 0);
 	slots_take(d, max_rules, taken, 1);
+	for (uint32_t i = d->n_specs; i < d->n; i++)
+		d->rules[i].part.slot = d->rules[d->rules[i].part.combination].slot;
 	free(known);
 	free(taken);
 	return 0;

@@ -42,7 +42,8 @@ static bool combination_valid(const struct bp_ruleset *rs, uint32_t i)
 	for (unsigned k = 0; k < c->n_parts; k++) {
 		const struct bp_rule *r = bp_ruleset_rule(rs, c->first_part + k);
 
-		if (r->role != BP_RULE_PART || r->part.combination != i || r->part.part != k)
+		if (r->role != BP_RULE_PART || r->part.combination != i || r->part.part != k ||
+			r->part.slot != bp_ruleset_rule(rs, i)->slot)
 			return false;
 	}
 	return true;

@@ -99,9 +99,9 @@ const struct bp_rule *bp_explain_part(const struct bp_explain *e, const struct b
 #define BP_EXPLAIN_KEY_TOPIC 65536u
 uint64_t bp_explain_key_hash(const struct bp_explain *e, const struct bp_rule *part,
 	const char *topic, char key[BP_EXPLAIN_KEY_TOPIC]);
-/* Whether the parts of a key hold. */
-void bp_explain_parts(const struct bp_explain *e, const struct bp_rule *rule, uint64_t topic_hash,
-	json_t *checks);
+/* Whether the parts of the key with this topic hold. */
+void bp_explain_parts(
+	const struct bp_explain *e, const struct bp_rule *rule, const char *topic, json_t *checks);
 uint64_t bp_explain_topic_hash(const struct bp_explain *e, const char *topic);
 
 /* A connection. *best: verdict of the rules of its last topic; NO without one. */

@@ -48,6 +48,17 @@ const struct bp_rule *bp_explain_part(const struct bp_explain *e, const struct b
 	return NULL;
 }
 
+/* The topic of part `to`, from one of part `from`, and its hash. */
+static uint64_t part_topic(const struct bp_explain *e, const struct bp_rule *from,
+	const struct bp_rule *to, const char *topic, char out[BP_EXPLAIN_KEY_TOPIC])
+{
+	const uint32_t len = bp_part_topic(
+		e->rules, from, to, topic, (uint32_t)strlen(topic), out, BP_EXPLAIN_KEY_TOPIC - 1);
+
+	out[len < BP_EXPLAIN_KEY_TOPIC ? len : 0] = '\0';
+	return bp_explain_topic_hash(e, out);
+}
+
 static void check_part(const struct bp_explain *e, const struct bp_part_key *key,
 	const struct bp_rule *part, uint8_t *truth, json_t *checks)
 {
@@ -57,7 +68,7 @@ static void check_part(const struct bp_explain *e, const struct bp_part_key *key
 	const char *filter = bp_rules_filter(e->rules, part);
 	struct bp_part_view v;
 
-	bp_part_state_view(key, part->part.part, e->mono_ns, &v);
+	bp_part_state_view(key, e->mono_ns, &v);
 	*truth = (uint8_t)bp_part_word_truth(v.word, part->part.max_age_ns, e->mono_ns);
 	bp_text_rule_condition(e->rules, part, &part->raise, condition);
 	if (v.word == 0) {
@@ -80,16 +91,22 @@ static void check_part(const struct bp_explain *e, const struct bp_part_key *key
 }
 
 void bp_explain_parts(
-	const struct bp_explain *e, const struct bp_rule *rule, uint64_t topic_hash, json_t *checks)
+	const struct bp_explain *e, const struct bp_rule *rule, const char *topic, json_t *checks)
 {
-	const struct bp_part_key key =
-		bp_part_key(e->shm->part_state, e->shm->part_state_len, rule->uid, topic_hash);
+	const struct bp_rule *first = bp_ruleset_rule(e->rules, rule->combination.first_part);
 	uint8_t truth[BP_PARTS_MAX] = {0};
 	enum bp_truth result;
 
-	for (unsigned i = 0; i < rule->combination.n_parts; i++)
-		check_part(e, &key, bp_ruleset_rule(e->rules, rule->combination.first_part + i),
-			&truth[i], checks);
+	for (unsigned i = 0; i < rule->combination.n_parts; i++) {
+		const struct bp_rule *part = first + i;
+		char of_part[BP_EXPLAIN_KEY_TOPIC];
+		const uint64_t hash = part_topic(e, first, part, topic, of_part);
+		const struct bp_part_key key =
+			bp_part_key(e->shm->part_state, e->shm->part_state_len, part->uid, hash);
+
+		check_part(e, &key, part, &truth[i], checks);
+		bp_explain_window(e, part, hash, checks);
+	}
 	result = bp_program_evaluate(&rule->combination.program, truth);
 	bp_explain_add(checks, "combination", BP_EXPLAIN_INFO, "%s",
 		result == BP_TRUTH_TRUE    ? "true"
@@ -101,9 +118,8 @@ void bp_explain_parts(
 uint64_t bp_explain_key_hash(const struct bp_explain *e, const struct bp_rule *part,
 	const char *topic, char key[BP_EXPLAIN_KEY_TOPIC])
 {
-	const uint32_t len = bp_key_topic(
-		e->rules, part, topic, (uint32_t)strlen(topic), key, BP_EXPLAIN_KEY_TOPIC - 1);
+	const struct bp_rule *rule = bp_ruleset_rule(e->rules, part->part.combination);
 
-	key[len < BP_EXPLAIN_KEY_TOPIC ? len : 0] = '\0';
-	return bp_explain_topic_hash(e, key);
+	return part_topic(
+		e, part, bp_ruleset_rule(e->rules, rule->combination.first_part), topic, key);
 }

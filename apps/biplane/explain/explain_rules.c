@@ -243,7 +243,7 @@ json_t *bp_explain_rule(const struct bp_explain *e, uint32_t rule, const char *t
 	json_t *checks = json_array(), *row = rule_head(e, r);
 
 	if (r->role == BP_RULE_COMBINATION)
-		bp_explain_parts(e, r, topic_hash, checks);
+		bp_explain_parts(e, r, topic, checks);
 	else if (!r->absent)
 		check_value(e, r, checks);
 	bp_explain_sparkplug(e, r, topic, topic_hash, checks);

@@ -15,6 +15,8 @@ void both(const uint8_t *frame, size_t n);
 void connect_both(struct peer *c, uint8_t version);
 /* That counters and alarms are equal; the arguments are for the message. */
 void same(const char *what, uint64_t seed, unsigned step);
+/* That alarms are equal. Returns how many there were. */
+size_t same_alarms(void);
 /* That flow tables and what is remembered of rules are equal to the byte. */
 void same_tables(void);
 

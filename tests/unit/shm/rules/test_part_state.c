@@ -177,10 +177,55 @@ static void damaged_combinations_are_refused(void **state)
 	REFUSED(rule[3].part.part, 200);
 	REFUSED(rule[2].part.combination, 0);
 	REFUSED(rule[2].part.combination, 4);
+	REFUSED(rule[2].part.slot, 4000000);
 	REFUSED(rule[0].next, 1); /* a combination that a filter has */
 	REFUSED(rs->n_parts, UINT32_MAX - 1);
 	REFUSED(rs->n_parts, 1);
 	free(rs);
+}
+
+/* The steady truths of both parts: first << 4 | second. */
+static unsigned steady(
+	const uint8_t *step, uint8_t n, uint8_t repeat, uint32_t hold_count, uint64_t quiet_ns)
+{
+	struct bp_combination_spec *c = calloc(1, sizeof(*c) + 2 * sizeof(c->part[0]));
+	struct bp_rule_spec s;
+	struct bp_ruleset *rs;
+	unsigned result;
+
+	assert_non_null(c);
+	spec(&s, "both", "");
+	spec(&c->part[0], "", "a/{x}");
+	spec(&c->part[1], "", "{x}/b");
+	memcpy(c->program.step, step, n);
+	c->program.len = n;
+	c->n_parts = 2;
+	s.combination = c;
+	s.repeat = repeat;
+	s.hold = hold_count != 0 ? BP_HOLD_COUNT : BP_HOLD_NONE;
+	s.hold_count = hold_count;
+	s.quiet_ns = quiet_ns;
+	rs = try_build(&s, 1, 8, NULL, 1);
+	assert_non_null(rs);
+	result = (unsigned)bp_ruleset_rule(rs, 1)->part.steady << 4 |
+		 bp_ruleset_rule(rs, 2)->part.steady;
+	free(rs);
+	free(c);
+	return result;
+}
+
+static void repetitions_are_steady_where_they_change_nothing(void **state)
+{
+	const uint8_t all[] = {BP_STEP_ALL | 2, BP_STEP_PART, BP_STEP_NOT, BP_STEP_PART | 1};
+	const uint8_t any[] = {BP_STEP_ANY | 2, BP_STEP_PART, BP_STEP_PART | 1};
+
+	assert_int_equal(steady(all, 4, BP_REPEAT_ON_CHANGE, 0, 0), 0x33);
+	assert_int_equal(steady(any, 3, BP_REPEAT_ON_CHANGE, 0, 0), 0x33);
+	/* the first part decides by false, the second one, negated, by true */
+	assert_int_equal(steady(all, 4, BP_REPEAT_EVERY, 0, 0), 0x12);
+	assert_int_equal(steady(all, 4, BP_REPEAT_ON_CHANGE, 2, 0), 0x12);
+	assert_int_equal(steady(any, 3, BP_REPEAT_EVERY, 0, 0), 0);
+	assert_int_equal(steady(all, 4, BP_REPEAT_ON_CHANGE, 0, 1), 0);
 }
 
 /* ---- the table ---- */
@@ -194,34 +239,35 @@ static struct bp_part_state *table_new(uint64_t len)
 	return t;
 }
 
-static enum bp_truth truth_of(const struct bp_part_key *k, unsigned part, uint64_t now)
+static enum bp_truth truth_of(const struct bp_part_key *k, uint64_t now)
 {
-	return bp_part_word_truth(bp_part_state_word(k, part), 0, now);
+	return bp_part_word_truth(bp_part_state_word(k), 0, now);
 }
 
 static void a_truth_is_stored_with_its_time_and_value(void **state)
 {
 	struct bp_part_state *t = table_new(64);
 	const struct bp_part_key k = bp_part_key(t, 64, 5, 6), other = bp_part_key(t, 64, 5, 7);
+	const struct bp_part_key part = bp_part_key(t, 64, 4, 6);
 	struct bp_part_view v;
 	uint64_t word;
 
-	assert_int_equal(truth_of(&k, 0, 1), BP_TRUTH_UNKNOWN);
-	assert_int_equal(bp_part_state_store(&k, 1, 9, BP_TRUTH_TRUE, 80.1, 100), BP_STATE_NO_LOSS);
-	assert_int_equal(truth_of(&k, 0, 100), BP_TRUTH_UNKNOWN);
-	assert_int_equal(truth_of(&other, 1, 100), BP_TRUTH_UNKNOWN);
-	word = bp_part_state_word(&k, 1);
+	assert_int_equal(truth_of(&k, 1), BP_TRUTH_UNKNOWN);
+	assert_int_equal(bp_part_state_store(&k, 9, BP_TRUTH_TRUE, 80.1, 100), BP_STATE_NO_LOSS);
+	assert_int_equal(truth_of(&part, 100), BP_TRUTH_UNKNOWN);
+	assert_int_equal(truth_of(&other, 100), BP_TRUTH_UNKNOWN);
+	word = bp_part_state_word(&k);
 	assert_int_equal(bp_part_word_truth(word, 30, 130), BP_TRUTH_TRUE);
 	assert_int_equal(bp_part_word_truth(word, 30, 131), BP_TRUTH_UNKNOWN);
 	/* the clock of another worker is slightly ahead; of another boot: far */
 	assert_int_equal(bp_part_word_truth(word, 30, 90), BP_TRUTH_TRUE);
 	assert_int_equal(bp_part_word_truth(5 * SECOND << 2 | 2, 0, 100), BP_TRUTH_UNKNOWN);
-	bp_part_state_view(&k, 1, 150, &v);
+	bp_part_state_view(&k, 150, &v);
 	assert_true(v.value == 80.1 && v.age_ns == 50);
 	/* a value that was not stored with the word is not shown */
 	for (unsigned i = 0; i < 64; i++)
 		t[i].value += t[i].key != 0;
-	bp_part_state_view(&k, 1, 150, &v);
+	bp_part_state_view(&k, 150, &v);
 	assert_true(isnan(v.value));
 	free(t);
 }
@@ -235,18 +281,18 @@ static void a_client_evicts_only_its_own(void **state)
 	for (unsigned i = 0; i < 6; i++)
 		k[i] = bp_part_key(t, BP_PART_STATE_WAYS, 1, i);
 	for (unsigned i = 0; i < 2; i++) {
-		bp_part_state_store(&k[i], 0, 1, BP_TRUTH_TRUE, 0, 10 + i);
-		bp_part_state_store(&k[2 + i], 0, 2, BP_TRUTH_TRUE, 0, 20 + i);
+		bp_part_state_store(&k[i], 1, BP_TRUTH_TRUE, 0, 10 + i);
+		bp_part_state_store(&k[2 + i], 2, BP_TRUTH_TRUE, 0, 20 + i);
 	}
 	assert_int_equal(
-		bp_part_state_store(&k[4], 0, 2, BP_TRUTH_TRUE, 0, 30), BP_STATE_HOLD_EVICTED);
-	assert_int_equal(truth_of(&k[2], 0, 30), BP_TRUTH_UNKNOWN); /* its oldest */
-	assert_int_equal(truth_of(&k[0], 0, 30), BP_TRUTH_TRUE);
-	assert_int_equal(bp_part_state_store(&k[5], 0, 3, BP_TRUTH_TRUE, 0, 31), BP_STATE_NOT_KEPT);
-	assert_int_equal(truth_of(&k[5], 0, 31), BP_TRUTH_UNKNOWN);
+		bp_part_state_store(&k[4], 2, BP_TRUTH_TRUE, 0, 30), BP_STATE_HOLD_EVICTED);
+	assert_int_equal(truth_of(&k[2], 30), BP_TRUTH_UNKNOWN); /* its oldest */
+	assert_int_equal(truth_of(&k[0], 30), BP_TRUTH_TRUE);
+	assert_int_equal(bp_part_state_store(&k[5], 3, BP_TRUTH_TRUE, 0, 31), BP_STATE_NOT_KEPT);
+	assert_int_equal(truth_of(&k[5], 31), BP_TRUTH_UNKNOWN);
 	/* an hour later all may go */
 	assert_int_equal(
-		bp_part_state_store(&k[5], 0, 3, BP_TRUTH_TRUE, 0, BP_RULE_STATE_IDLE_NS + 50),
+		bp_part_state_store(&k[5], 3, BP_TRUTH_TRUE, 0, BP_RULE_STATE_IDLE_NS + 50),
 		BP_STATE_HOLD_EVICTED);
 	free(t);
 }
@@ -278,9 +324,9 @@ static void *store(void *arg)
 		const struct bp_part_key k = bp_part_key(s->table, BP_PART_STATE_WAYS, 1, i);
 
 		meet(s, 2 * i + 1);
-		bp_part_state_store(&k, 0, 1, BP_TRUTH_TRUE, 1, i + 1);
+		bp_part_state_store(&k, 1, BP_TRUTH_TRUE, 1, i + 1);
 		meet(s, 2 * i + 2);
-		s->missing += truth_of(&k, 0, i + 1) != BP_TRUTH_TRUE;
+		s->missing += truth_of(&k, i + 1) != BP_TRUTH_TRUE;
 		for (unsigned a = 0; a < BP_PART_STATE_WAYS; a++)
 			for (unsigned b = 0; b < a; b++)
 				s->twice +=
@@ -310,6 +356,7 @@ int main(void)
 		cmocka_unit_test(any_bytes_are_safe),
 		cmocka_unit_test(names_of_levels_are_read),
 		cmocka_unit_test(damaged_combinations_are_refused),
+		cmocka_unit_test(repetitions_are_steady_where_they_change_nothing),
 		cmocka_unit_test(a_truth_is_stored_with_its_time_and_value),
 		cmocka_unit_test(a_client_evicts_only_its_own),
 		cmocka_unit_test(a_key_has_one_entry),
