@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Inspection as a whole: segments of a few connections in any order, with small bounds so that each
- * of them is met. Two kinds of input, selected by the first byte:
+ * of them is met, also those of MQTT in WebSocket. Two kinds of input, selected by the first byte:
  *
  * - segments: records that say connection, direction, sequence number, flags and payload. Nothing
  *   may be carried when all flows are gone, and the counters must add up. With and without
@@ -12,6 +12,7 @@
 #include "config/mqtt/settings.h"
 #include "biplane/counters/mqtt.h"
 #include "rig.h"
+#include "websocket_peer.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -43,6 +44,7 @@ static const uint8_t *take_bytes(struct input *in, size_t want, size_t *n)
 }
 
 static struct rig tight, waiting, roomy; /* waiting: as tight, for acknowledgements */
+static bool websocket;                   /* the connections of this input */
 
 /* Building a set takes longer than most inputs do, so it is done only when it is another. */
 static void put_rules(struct rig *r, unsigned set)
@@ -63,6 +65,12 @@ static void put_rules(struct rig *r, unsigned set)
 	rig_rules(r, rules + set, 3);
 }
 
+static void add_websocket_port(struct bp_config_mqtt *m)
+{
+	m->n_websocket_ports = 1;
+	m->websocket_ports[0] = WS_PORT;
+}
+
 static void start_tight(struct rig *r, uint8_t evaluate)
 {
 	struct bp_config_mqtt *m = &r->mqtt;
@@ -77,6 +85,7 @@ static void start_tight(struct rig *r, uint8_t evaluate)
 	m->resync_packets = 2;
 	m->max_alarm_states = 16;
 	m->alarm_queue_size = 4096;
+	add_websocket_port(m);
 	rig_open(r);
 }
 
@@ -87,6 +96,7 @@ static void start(void)
 	rig_defaults(&roomy);
 	roomy.mqtt.alarm_queue_size = 4 * 1024 * 1024;
 	roomy.mqtt.reassembly_per_connection = 1024 * 1024;
+	add_websocket_port(&roomy.mqtt);
 	rig_open(&roomy);
 }
 
@@ -117,6 +127,8 @@ static void open_connections(void)
 		struct connection *c = &connection[i];
 
 		peer_init(&c->peer, i == 2, i + 1, 0xffffff00u, 0xfffffff0u);
+		if (websocket)
+			c->peer.broker_port = WS_PORT;
 		c->peer.n_vlan = i == 1;
 		c->peer.vlan[0] = 5;
 		for (unsigned d = 0; d < 2; d++)
@@ -175,6 +187,32 @@ static void send_in_order(struct rig *r, unsigned i, unsigned d, const uint8_t *
 	c->seq[d] += (uint32_t)n;
 }
 
+/* Frees the bytes. */
+static void send_packet(struct rig *r, unsigned i, unsigned d, struct bytes *mqtt)
+{
+	struct bytes b = *mqtt;
+
+	if (websocket) {
+		memset(&b, 0, sizeof(b));
+		ws_message(&b, d, mqtt);
+	}
+	send_in_order(r, i, d, b.p, b.n);
+	bytes_free(&b);
+	memset(mqtt, 0, sizeof(*mqtt));
+}
+
+static void upgrade(struct rig *r, unsigned i)
+{
+	struct bytes b = {0};
+
+	ws_request(&b, "");
+	send_in_order(r, i, CLIENT, b.p, b.n);
+	b.n = 0;
+	ws_response(&b, "");
+	send_in_order(r, i, BROKER, b.p, b.n);
+	bytes_free(&b);
+}
+
 /* A connection as far as its CONNACK. */
 static void prelude(struct rig *r, unsigned i, uint8_t how)
 {
@@ -186,12 +224,12 @@ static void prelude(struct rig *r, unsigned i, uint8_t how)
 		c->first[d] = c->seq[d] = c->seq[d] + 0x10000;
 	segment(r, i, CLIENT, TH_SYN, c->seq[CLIENT]++, 0, NULL, 0, 0);
 	segment(r, i, BROKER, TH_SYN | TH_ACK, c->seq[BROKER]++, c->seq[CLIENT], NULL, 0, 0);
+	if (websocket)
+		upgrade(r, i);
 	mq_connect(&b, version, how & 0x10 ? "fuzz/+" : "", how >> 5);
-	send_in_order(r, i, CLIENT, b.p, b.n);
-	b.n = 0;
+	send_packet(r, i, CLIENT, &b);
 	mq_connack(&b, version, 0, how >> 5, NULL);
-	send_in_order(r, i, BROKER, b.p, b.n);
-	bytes_free(&b);
+	send_packet(r, i, BROKER, &b);
 }
 
 static void control(struct rig *r, unsigned i, unsigned d, uint8_t what)
@@ -370,20 +408,42 @@ static uint64_t run_stream(uint8_t how, const uint8_t *cuts, size_t n_cuts, cons
 	return h;
 }
 
+/* The stream in frames of the sizes of the cuts, with another phase; 0 is a ping. */
+static const uint8_t *make_frames(
+	struct bytes *to, const uint8_t *cuts, size_t n_cuts, const uint8_t *p, size_t *n)
+{
+	for (size_t at = 0, k = n_cuts / 2, size; at < *n; at += size) {
+		size = n_cuts == 0 ? *n : cuts[k++ % n_cuts];
+		if (size == 0) {
+			ws_frame(to, CLIENT, WS_FIN | WS_PING, NULL, 0);
+			size = 1;
+		}
+		if (size > *n - at)
+			size = *n - at;
+		ws_frame(to, CLIENT, WS_FIN | WS_BINARY, p + at, size);
+	}
+	*n = to->n;
+	return to->p;
+}
+
 static void stream(struct input *in)
 {
 	uint8_t how = take(in);
 	uint64_t not_inspected[2], told[2], h[2];
 	const uint8_t *cuts, *p;
+	struct bytes frames = {0};
 	size_t n_cuts, n;
 
 	cuts = take_bytes(in, 1 + take(in) % 32, &n_cuts);
 	p = take_bytes(in, 60000, &n);
+	if (websocket)
+		p = make_frames(&frames, cuts, n_cuts, p, &n);
 	h[0] = run_stream(how, NULL, 0, p, n, &not_inspected[0], &told[0]);
 	h[1] = run_stream(how, cuts, n_cuts, p, n, &not_inspected[1], &told[1]);
 	HOLDS(told[0] == told[1]);
 	HOLDS(h[0] == h[1]);
 	HOLDS(not_inspected[0] == not_inspected[1]);
+	bytes_free(&frames);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -395,6 +455,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (tight.in == NULL)
 		start();
 	kind = take(&in);
+	websocket = kind & 0x80;
 	if (kind & 1) {
 		stream(&in);
 		return 0;
