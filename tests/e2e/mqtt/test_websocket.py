@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""MQTT over WebSocket: paho as the client, mosquitto as the broker, biplane between them."""
+"""MQTT over WebSocket: paho as the client, mosquitto and RabbitMQ as the brokers, biplane between them."""
 
+import os
+import shutil
+import socket
 import subprocess
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 
 import paho.mqtt.client as mqtt
 import pytest
@@ -13,6 +17,7 @@ from conftest import config_for, overheat
 from lab import CLOUD, wait_until
 
 PORT = 9001
+RABBIT_PORT = 15675
 
 
 @pytest.fixture(scope="module")
@@ -31,19 +36,39 @@ def broker(lab, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def gw(lab, broker, module_gateway):
-    return module_gateway(config_for(websocket_ports=[PORT], rules=[overheat(payload="original")]))
+def rabbit(lab, tmp_path_factory):
+    """RabbitMQ begins to start; it takes some seconds. Its port mapper is not the one of the machine."""
+    folder = tmp_path_factory.mktemp("rabbit")
+    (folder / "enabled_plugins").write_text("[rabbitmq_web_mqtt].")
+    (folder / "rabbitmq.conf").write_text(f"listeners.tcp = none\nmqtt.listeners.tcp.1 = 127.0.0.1:1885\nweb_mqtt.tcp.port = {RABBIT_PORT}\nmqtt.allow_anonymous = true\nloopback_users = none\nlog.file = false\n")
+    env = {**os.environ, "HOME": str(folder), "RABBITMQ_HOME": str(folder), "RABBITMQ_NODENAME": f"{lab.prefix}rabbit@localhost", "RABBITMQ_MNESIA_BASE": f"{folder}/mnesia", "RABBITMQ_LOG_BASE": str(folder),
+           "RABBITMQ_ENABLED_PLUGINS_FILE": f"{folder}/enabled_plugins", "RABBITMQ_CONFIG_FILE": f"{folder}/rabbitmq", "RUNNING_UNDER_SYSTEMD": "1"}
+    # the script in /usr/sbin becomes another user
+    script, = Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/sbin/rabbitmq-server")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
+    mapper = lab.popen("cloud", "epmd", **quiet)
+    p = lab.popen("cloud", script, **quiet)
+    yield
+    for process in (p, mapper):
+        process.kill()
+        process.wait(10)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def gw(lab, broker, rabbit, module_gateway):
+    return module_gateway(config_for(websocket_ports=[PORT, RABBIT_PORT], rules=[overheat(payload="original")]))
 
 
 class Device:
-    def __init__(self, lab, version=mqtt.MQTTv311, client_id="browser", path="/mqtt"):
+    def __init__(self, lab, version=mqtt.MQTTv311, client_id="browser", path="/mqtt", port=PORT):
         self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=version, client_id=client_id,
                                   transport="websockets")
         self.client.ws_set_options(path=path)
         up = threading.Event()
         self.client.on_connect = lambda *a: up.set()
         with lab.inside("dev"):
-            self.client.connect(CLOUD, PORT)
+            self.client.connect(CLOUD, port)
             self.client.loop_start()
         assert up.wait(30), "no CONNACK"
 
@@ -152,3 +177,26 @@ def test_a_browser(lab, gw, collect, tmp_path):
             alarm_of(edge, payload)
         view = next(c for c in gw.show("connections")["connections"] if c["client_id"] == "chromium")
         assert view["transport"] == "websocket" and view["to_broker"] == "inspecting"
+
+
+def test_another_broker(lab, gw, collect):
+    """RabbitMQ: other frames and another head of the answer; and it accepts compression if a client offers it."""
+    wait_until("RabbitMQ", lambda: str(RABBIT_PORT) in lab.run("cloud", "ss", "-ltn").stdout.decode(), 60)
+    edge = collect("edge", ["alarm/#"])
+    device = Device(lab, client_id="of-rabbit", path="/ws", port=RABBIT_PORT)
+    try:
+        large = "83" + " " * 40000
+        for qos, payload in enumerate(("81", "82", large)):
+            device.publish(payload, min(qos, 1))
+            alarm_of(edge, payload)
+        view = next(c for c in gw.show("connections")["connections"] if c["client_id"] == "of-rabbit")
+        assert view["transport"] == "websocket" and view["to_broker"] == "inspecting"
+    finally:
+        device.close()
+    before = gw.counter("not_inspected_websocket_extension")
+    with lab.inside("dev"), socket.create_connection((CLOUD, RABBIT_PORT), 10) as s:
+        s.sendall(f"GET /ws HTTP/1.1\r\nHost: {CLOUD}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: mqtt\r\n"
+                  "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n".encode())
+        assert b"permessage-deflate" in s.recv(4096)
+        wait_until("a compressed connection", lambda: gw.counter("not_inspected_websocket_extension") > before)
