@@ -60,16 +60,23 @@ static void check_numbers(
 static void check_options(
 	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule)
 {
-	const struct bp_yaml *value = bp_good(n, "value"), *type, *match, *scale;
+	const struct bp_yaml *value = bp_good(n, "value"), *type, *death, *match, *scale;
 
 	if (value == NULL || value->kind != BP_YAML_MAP)
 		return;
 	type = bp_good(value, "type");
 	if (type != NULL && rule->value.type != BP_VALUE_NUMBER &&
-		(rule->value.kind == BP_VALUE_BINARY || rule->value.kind == BP_VALUE_SPARKPLUG))
+		rule->value.kind == BP_VALUE_BINARY)
 		bp_error(r->messages, type->line, type->column,
-			"%s.value.type: a %s is a number; expected number, or another source",
-			r->path, rule->value.kind == BP_VALUE_BINARY ? "binary value" : "metric");
+			"%s.value.type: a binary value is a number; expected number, or another "
+			"source",
+			r->path);
+	death = bp_good(value, "death");
+	if (death != NULL && rule->value.type != BP_VALUE_NUMBER)
+		bp_error(r->messages, death->line, death->column,
+			"%s.value.death: the value at a death is a number; expected type number, "
+			"or no death",
+			r->path);
 	match = bp_good(value, "match");
 	if (match != NULL && !bp_value_has_elements(&rule->value))
 		bp_error(r->messages, match->line, match->column,

@@ -365,7 +365,7 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.rules[].value.death", .type = &bp_type_bound, IN(bp_rule_spec, value.sparkplug.death), .flags = BP_RELOAD, GIVEN(bp_rule_spec, value.sparkplug.has_death), .present = is_sparkplug, .preset_text = "none: a death is not evaluated",
 	 .help = "Value of the metric at the death of its node or device, so that the death raises or clears the alarm."},
 	{.path = "mqtt.rules[].value.type", .type = &bp_type_enum, IN(bp_rule_spec, value.type), .flags = BP_RELOAD, .enum_names = value_type_names, .present = has_type, .preset = "number",
-	 .help = "Type of the value in the payload; a payload with a value of another type has no value. string: compared with equals, not_equals and one_of; without a source, the whole payload without the blanks around it. boolean: true or false, compared with equals and not_equals."},
+	 .help = "Type of the value in the payload; a payload with a value of another type has no value. string: compared with equals, not_equals and one_of; without a source, the whole payload without the blanks around it. A metric of Sparkplug B may be a string or a boolean, too. boolean: true or false, compared with equals and not_equals."},
 	{.path = "mqtt.rules[].value.match", .type = &bp_type_enum, IN(bp_rule_spec, value.match), .flags = BP_RELOAD, .enum_names = match_names, .present = has_match, .preset = "any",
 	 .help = "With [*] in the path, the elements that must meet a condition. any: raise is met by at least one element, clear by all. all: raise is met by all elements, clear by at least one. Elements without such a value do not count."},
 	{.path = "mqtt.rules[].value.scale", .type = &bp_type_bound, IN(bp_rule_spec, value.scale), .flags = BP_RELOAD, .present = is_scaled, .preset = "1",

@@ -89,7 +89,7 @@ void bp_pick_json_number(struct bp_pick *p, const uint8_t *at, const uint8_t *en
 	p->best = (struct bp_candidate){.has = true, .unread = true, .at = at, .end = end};
 }
 
-static double string_index(const struct bp_value_strings *s, const struct bp_value_text *t)
+double bp_value_string_index(const struct bp_value_strings *s, const struct bp_value_text *t)
 {
 	if (s == NULL || t->truncated || t->replaced)
 		return -1;
@@ -105,7 +105,7 @@ void bp_pick_string(struct bp_pick *p, const uint8_t *at, const uint8_t *end)
 	struct bp_value_text text;
 
 	if (count(p) && p->decode(at, end, &text))
-		put(p, string_index(p->strings, &text), at, end);
+		put(p, bp_value_string_index(p->strings, &text), at, end);
 }
 
 bool bp_pick_result(const struct bp_pick *p, bool beginning, struct bp_value_result *out)

@@ -56,6 +56,8 @@ void bp_pick_json_number(struct bp_pick *p, const uint8_t *at, const uint8_t *en
 /* The result at the end of the walk. */
 bool bp_pick_result(const struct bp_pick *p, bool beginning, struct bp_value_result *out);
 
+/* The index of the text in the strings, or -1. */
+double bp_value_string_index(const struct bp_value_strings *s, const struct bp_value_text *t);
 /* Appends UTF-8 characters, as far as they fit. */
 void bp_value_text_add(struct bp_value_text *text, const void *utf8, size_t len);
 /* Appends valid UTF-8; false: it is not. */

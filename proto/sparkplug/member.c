@@ -61,8 +61,8 @@ static bool number_at(const struct bp_pb_field *f, uint32_t i, uint32_t *seen, u
 /* An element: the fields of its oneof are numbered from 1 as those of a metric from 10. */
 static bool element_value(const uint8_t *p, uint32_t len, struct bp_sparkplug_metric *out)
 {
-	static const uint8_t wire[] = {
-		BP_PB_VARINT, BP_PB_VARINT, BP_PB_FIXED32, BP_PB_FIXED64, BP_PB_VARINT};
+	static const uint8_t wire[] = {BP_PB_VARINT, BP_PB_VARINT, BP_PB_FIXED32, BP_PB_FIXED64,
+		BP_PB_VARINT, BP_PB_BYTES};
 	const uint8_t *at = p, *end = p + len;
 	struct bp_pb_field f;
 
@@ -73,6 +73,11 @@ static bool element_value(const uint8_t *p, uint32_t len, struct bp_sparkplug_me
 		if (f.number < 1 || f.number > sizeof(wire) || f.wire != wire[f.number - 1])
 			continue;
 		out->field = (uint8_t)(BP_SPARKPLUG_VALUE_INT + f.number - 1);
+		if (f.wire == BP_PB_BYTES) {
+			out->bytes = f.data;
+			out->bytes_len = f.len;
+			continue;
+		}
 		out->bits = f.number == 1   ? (uint32_t)f.value
 			    : f.number == 5 ? f.value != 0
 					    : f.value;
@@ -205,6 +210,26 @@ static bool boolean_at(const struct bp_sparkplug_metric *m, uint64_t index, uint
 	return true;
 }
 
+/* Strings of an array end with a byte 0 each. */
+static bool string_at(
+	const struct bp_sparkplug_metric *m, uint32_t index, struct bp_sparkplug_metric *out)
+{
+	const uint8_t *at = m->bytes, *end = at + m->bytes_len, *zero;
+
+	for (uint32_t i = 0; at != end; i++, at = zero + 1) {
+		zero = memchr(at, 0, (size_t)(end - at));
+		if (zero == NULL)
+			return false;
+		if (i != index)
+			continue;
+		out->field = BP_SPARKPLUG_VALUE_STRING;
+		out->bytes = at;
+		out->bytes_len = (uint32_t)(zero - at);
+		return true;
+	}
+	return false;
+}
+
 static bool array_member(const struct bp_sparkplug_metric *m, uint32_t datatype, uint32_t row,
 	struct bp_sparkplug_metric *out)
 {
@@ -214,6 +239,10 @@ static bool array_member(const struct bp_sparkplug_metric *m, uint32_t datatype,
 	*out = (struct bp_sparkplug_metric){.field = BP_SPARKPLUG_VALUE_LONG};
 	if (row == UINT32_MAX)
 		return false;
+	if (datatype == BP_SPARKPLUG_STRING_ARRAY) {
+		out->datatype = BP_SPARKPLUG_STRING;
+		return string_at(m, row, out);
+	}
 	if (datatype == BP_SPARKPLUG_BOOLEAN_ARRAY) {
 		out->datatype = BP_SPARKPLUG_BOOLEAN;
 		return boolean_at(m, row, &out->bits);

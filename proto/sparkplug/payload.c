@@ -216,3 +216,21 @@ bool bp_sparkplug_number(const struct bp_sparkplug_metric *m, uint32_t datatype,
 	*value = v;
 	return true;
 }
+
+bool bp_sparkplug_boolean(const struct bp_sparkplug_metric *m, uint32_t datatype, double *value)
+{
+	const uint32_t type = m->datatype != BP_SPARKPLUG_UNKNOWN ? m->datatype : datatype;
+	const bool integer =
+		m->field == BP_SPARKPLUG_VALUE_INT || m->field == BP_SPARKPLUG_VALUE_LONG;
+
+	if (m->is_null || !(m->field == BP_SPARKPLUG_VALUE_BOOLEAN ||
+				  (integer && type == BP_SPARKPLUG_BOOLEAN)))
+		return false;
+	*value = m->bits != 0;
+	return true;
+}
+
+bool bp_sparkplug_is_text(const struct bp_sparkplug_metric *m)
+{
+	return !m->is_null && m->field == BP_SPARKPLUG_VALUE_STRING;
+}

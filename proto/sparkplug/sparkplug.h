@@ -163,6 +163,12 @@ enum bp_sparkplug_found bp_sparkplug_find(const uint8_t *payload, size_t len,
 bool bp_sparkplug_number(
 	const struct bp_sparkplug_metric *metric, uint32_t datatype, double *value);
 
+/* The same for a boolean. False: it is none. */
+bool bp_sparkplug_boolean(
+	const struct bp_sparkplug_metric *metric, uint32_t datatype, double *value);
+/* Whether it is a string, text or UUID, which is then bytes[0..bytes_len). */
+bool bp_sparkplug_is_text(const struct bp_sparkplug_metric *metric);
+
 /*
  * A member of a metric: COLUMN[ROW] of a DataSet (without [ROW]: of its last row), METRIC of a
  * Template (METRIC/METRIC of a Template in it), or [INDEX] of an array.
@@ -174,7 +180,7 @@ struct bp_sparkplug_member {
 };
 /* Parses a text, to which *m then points. False: it is none. */
 bool bp_sparkplug_member_parse(const char *text, struct bp_sparkplug_member *m);
-/* The member as a metric, for bp_sparkplug_number(). `datatype`: of the birth, as there. False: the
+/* The member as a metric, for the functions above. `datatype`: of the birth, as there. False: the
  * metric has no such member. */
 bool bp_sparkplug_member_find(const struct bp_sparkplug_metric *metric, uint32_t datatype,
 	const struct bp_sparkplug_member *member, struct bp_sparkplug_metric *out);

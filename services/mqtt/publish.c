@@ -40,8 +40,7 @@ static void sparkplug_at(struct evaluation *j, const struct bp_value_source *sou
 	enum bp_sparkplug_result r = BP_SPARKPLUG_UNCHANGED;
 
 	if (j->sparkplug != NULL)
-		r = bp_sparkplug_value(
-			j->in, j->sparkplug, source, &j->of, j->topic_hash, &j->of.value);
+		r = bp_sparkplug_value(j->in, j->sparkplug, source, &j->of, j->topic_hash);
 	j->has_value = r == BP_SPARKPLUG_VALUE;
 	if (j->has_value)
 		j->of.value = bp_value_scaled(source, j->of.value);

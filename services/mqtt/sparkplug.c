@@ -3,6 +3,7 @@
 
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/evaluate.h"
+#include "proto/payload/value_pick.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/sparkplug.h"
 #include "services/mqtt/sparkplug_keys.h"
@@ -205,24 +206,52 @@ bool bp_sparkplug_begin(struct bp_mqtt_worker *in, const struct bp_evaluated *j,
 	return true;
 }
 
-static bool member_number(const struct bp_value_source *source,
-	const struct bp_sparkplug_metric *metric, uint32_t datatype, double *value)
+/* Valid UTF-8 is a string, as in other payloads. */
+static bool string_value(struct bp_mqtt_worker *in, const struct bp_value_source *source,
+	const struct bp_sparkplug_metric *metric, struct bp_evaluated *j)
+{
+	j->text.len = 0;
+	j->text.truncated = j->text.replaced = false;
+	if (!bp_sparkplug_is_text(metric) ||
+		!bp_value_text_add_checked(&j->text, metric->bytes, metric->bytes_len))
+		return false;
+	j->value = bp_value_string_index(bp_ruleset_strings(in->rules, source), &j->text);
+	return true;
+}
+
+static bool typed_value(struct bp_mqtt_worker *in, const struct bp_value_source *source,
+	const struct bp_sparkplug_metric *metric, uint32_t datatype, struct bp_evaluated *j)
+{
+	j->type = source->type;
+	switch ((enum bp_value_type)source->type) {
+	case BP_VALUE_NUMBER:
+		return bp_sparkplug_number(metric, datatype, &j->value);
+	case BP_VALUE_STRING:
+		return string_value(in, source, metric, j);
+	case BP_VALUE_BOOLEAN:
+		return bp_sparkplug_boolean(metric, datatype, &j->value);
+	}
+	return false;
+}
+
+static bool member_value(struct bp_mqtt_worker *in, const struct bp_value_source *source,
+	const struct bp_sparkplug_metric *metric, uint32_t datatype, struct bp_evaluated *j)
 {
 	struct bp_sparkplug_member member;
 	struct bp_sparkplug_metric of_member;
 
 	return bp_sparkplug_member_parse(source->names.member, &member) &&
 	       bp_sparkplug_member_find(metric, datatype, &member, &of_member) &&
-	       bp_sparkplug_number(&of_member, BP_SPARKPLUG_UNKNOWN, value);
+	       typed_value(in, source, &of_member, BP_SPARKPLUG_UNKNOWN, j);
 }
 
 /* The value of a metric that was found, or why there is none. */
-static enum bp_sparkplug_result number(struct bp_mqtt_worker *in,
+static enum bp_sparkplug_result value_of(struct bp_mqtt_worker *in,
 	const struct bp_value_source *source, const struct bp_sparkplug_metric *metric,
-	uint32_t datatype, double *value)
+	uint32_t datatype, struct bp_evaluated *j)
 {
-	if (source->names.member[0] != '\0' ? member_number(source, metric, datatype, value)
-					    : bp_sparkplug_number(metric, datatype, value))
+	if (source->names.member[0] != '\0' ? member_value(in, source, metric, datatype, j)
+					    : typed_value(in, source, metric, datatype, j))
 		return BP_SPARKPLUG_VALUE;
 	bp_tally(in, BP_C_SPARKPLUG_NULL);
 	return BP_SPARKPLUG_NO_VALUE;
@@ -250,7 +279,7 @@ static enum bp_sparkplug_result not_found(
 
 static enum bp_sparkplug_result birth_value(struct bp_mqtt_worker *in,
 	const struct bp_sparkplug_message *m, const struct bp_value_source *source,
-	const struct bp_evaluated *j, uint64_t key, double *value)
+	struct bp_evaluated *j, uint64_t key)
 {
 	struct bp_sparkplug_wanted wanted = bp_sparkplug_wanted_of(source);
 	struct bp_sparkplug_metric metric;
@@ -274,12 +303,12 @@ static enum bp_sparkplug_result birth_value(struct bp_mqtt_worker *in,
 			(metric.has_alias ? BP_SPARKPLUG_HAS_ALIAS : 0) | datatype);
 	if (metric.is_historical && !source->sparkplug.historical)
 		return not_found(in, j, BP_SPARKPLUG_HISTORICAL);
-	return number(in, source, &metric, 0, value);
+	return value_of(in, source, &metric, 0, j);
 }
 
 static enum bp_sparkplug_result data_value(struct bp_mqtt_worker *in,
 	const struct bp_sparkplug_message *m, const struct bp_value_source *source,
-	const struct bp_evaluated *j, uint64_t key, double *value)
+	struct bp_evaluated *j, uint64_t key)
 {
 	struct bp_sparkplug_wanted wanted = bp_sparkplug_wanted_of(source);
 	struct bp_sparkplug_metric metric;
@@ -299,7 +328,7 @@ static enum bp_sparkplug_result data_value(struct bp_mqtt_worker *in,
 	}
 	found = find(j, m, &wanted, &metric);
 	if (found == BP_SPARKPLUG_FOUND)
-		return number(in, source, &metric, datatype, value);
+		return value_of(in, source, &metric, datatype, j);
 	if (found == BP_SPARKPLUG_ABSENT_UNNAMED && born)
 		found = BP_SPARKPLUG_ABSENT; /* the birth gave this metric no alias */
 	return not_found(in, j, found);
@@ -307,7 +336,7 @@ static enum bp_sparkplug_result data_value(struct bp_mqtt_worker *in,
 
 enum bp_sparkplug_result bp_sparkplug_value(struct bp_mqtt_worker *in,
 	const struct bp_sparkplug_message *m, const struct bp_value_source *source,
-	const struct bp_evaluated *j, uint64_t data_hash, double *value)
+	struct bp_evaluated *j, uint64_t data_hash)
 {
 	const bool dead = bp_sparkplug_is_death(m->topic.type);
 	const uint64_t key = bp_sparkplug_metric_key(data_hash, source);
@@ -320,14 +349,14 @@ enum bp_sparkplug_result bp_sparkplug_value(struct bp_mqtt_worker *in,
 		(source->sparkplug.what == BP_SPARKPLUG_ONLINE || source->sparkplug.has_death))
 		bp_sparkplug_list_device(in, j, m, data_hash);
 	if (source->sparkplug.what == BP_SPARKPLUG_ONLINE) {
-		*value = dead ? 0 : 1;
+		j->value = dead ? 0 : 1;
 		return BP_SPARKPLUG_VALUE;
 	}
 	if (dead) {
-		*value = source->sparkplug.death;
+		j->value = source->sparkplug.death;
 		return source->sparkplug.has_death ? BP_SPARKPLUG_VALUE : BP_SPARKPLUG_UNCHANGED;
 	}
 	if (bp_sparkplug_is_birth(m->topic.type))
-		return birth_value(in, m, source, j, key, value);
-	return data_value(in, m, source, j, key, value);
+		return birth_value(in, m, source, j, key);
+	return data_value(in, m, source, j, key);
 }

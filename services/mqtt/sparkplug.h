@@ -29,11 +29,11 @@ enum bp_sparkplug_result {
 	BP_SPARKPLUG_NO_VALUE,  /* counted: the metric has no number, or its alias is unknown */
 	BP_SPARKPLUG_UNCHANGED, /* the message says nothing about the metric */
 };
-/* The value at a source of Sparkplug B. data_hash: of the topic of the device's data messages. A
- * birth stores the alias and datatype of the metric. */
+/* The value at a source of Sparkplug B, to j->value, and a string to j->text. data_hash: of the
+ * topic of the device's data messages. A birth stores the alias and datatype of the metric. */
 enum bp_sparkplug_result bp_sparkplug_value(struct bp_mqtt_worker *in,
 	const struct bp_sparkplug_message *m, const struct bp_value_source *source,
-	const struct bp_evaluated *j, uint64_t data_hash, double *value);
+	struct bp_evaluated *j, uint64_t data_hash);
 /* sparkplug_devices.c: stores what another file of Sparkplug B reads; counted if it cannot. */
 void bp_sparkplug_store(struct bp_mqtt_worker *in, const struct bp_evaluated *j, uint64_t key,
 	uint64_t value, uint32_t data);

@@ -14,6 +14,8 @@ RULES = [{"name": "hot", "topic": "spBv1.0/plant/+/line/#", "value": {"sparkplug
           "raise": {"above": 80}, "clear": {"below": 75}, "repeat": "on_change"},
          {"name": "cold", "topic": "spBv1.0/plant/DDATA/+/+", "value": {"sparkplug": "Motor/Coolant"},
           "raise": {"below": -5}, "repeat": "on_change"},
+         {"name": "note", "topic": "spBv1.0/plant/DDATA/+/+", "value": {"sparkplug": "Motor/Note", "type": "string"},
+          "raise": {"one_of": ["full", "jammed"]}, "repeat": "on_change"},
          {"name": "offline", "topic": "spBv1.0/plant/+/line", "value": "sparkplug_online", "raise": {"equals": 0},
           "repeat": "on_change"}]
 NODE = [["Uptime", 1, "UINT64", 5]]
@@ -63,6 +65,10 @@ def test_births_data_and_deaths(g, alarms, node):
     node.data("NDATA", [None, 1, "UINT64", 6])
     node.data("DDATA", [None, 11, "INT16", -6])
     assert alarms(2) == [("hot", "raised", 81.5, DDATA), ("cold", "raised", -6, DDATA)]
+    node.data("DDATA", [None, 12, "STRING", "full"])
+    node.data("DDATA", [None, 12, "STRING", "jammed"])
+    node.data("DDATA", [None, 12, "STRING", "empty"])
+    assert alarms(2) == [("note", "raised", "full", DDATA), ("note", "cleared", "empty", DDATA)]
     assert g.counter("sparkplug_seq_gaps") == 0
     node.data("DDATA", [None, 10, "FLOAT", 99, True])  # historical
     node.data("DDATA", [None, 10, "FLOAT", 70], skip=1)

@@ -511,6 +511,24 @@ static void rules_must_agree(void **state)
 		"byte_order: big or little}}, {sparkplug: METRIC} or {type: TYPE}\n");
 }
 
+static void metrics_have_types(void **state)
+{
+	(void)state;
+	bp_config_free(accepted(EDGE "  rules:\n"
+				     "    - {name: r, topic: \"#\", value: {sparkplug: t, type: "
+				     "string}, raise: {one_of: "
+				     "[open, ajar]}, clear: {equals: closed}}\n"
+				     "    - {name: s, topic: \"#\", value: {sparkplug: t, member: "
+				     "\"v[0]\", type: boolean}, "
+				     "raise: {equals: true}}\n"));
+	says(EDGE
+		"  rules:\n    - {name: r, topic: \"#\", raise: {equals: open}, value: {sparkplug: "
+		"t, type: string, death: 0}}\n",
+		"f.yaml:6:95: mqtt.rules[0].value.death: the value at a death is a number; "
+		"expected "
+		"type number, or no death\n");
+}
+
 /* A rule on a metric whose filter matches no topic of data. */
 static void sparkplug_topics_are_checked(void **state)
 {
@@ -764,6 +782,7 @@ int main(void)
 		cmocka_unit_test(settings_must_agree),
 		cmocka_unit_test(readable_secrets_are_warned_of),
 		cmocka_unit_test(rules_must_agree),
+		cmocka_unit_test(metrics_have_types),
 		cmocka_unit_test(sparkplug_topics_are_checked),
 		cmocka_unit_test(overlap_is_warned_of),
 		cmocka_unit_test(mqtt_without_traffic_is_warned_of),

@@ -124,6 +124,60 @@ static void metrics_of_a_template(void **state)
 	assert_false(member_of(TEMPLATE, &deep, 19, path + 2, &v));
 }
 
+/* The string of a member, or NULL. */
+static const char *string_of(
+	uint32_t field, const struct spb *value, uint32_t datatype, const char *text)
+{
+	static char out[64];
+	struct bp_sparkplug_metric m = {.field = (uint8_t)field}, of_member;
+	struct bp_sparkplug_member member;
+	uint8_t *exact = malloc(value->n + 1);
+	bool found;
+
+	memcpy(exact + 1, value->p, value->n);
+	m.bytes = exact + 1;
+	m.bytes_len = value->n;
+	assert_true(bp_sparkplug_member_parse(text, &member));
+	found = bp_sparkplug_member_find(&m, datatype, &member, &of_member) &&
+		bp_sparkplug_is_text(&of_member);
+	if (found) {
+		assert_true(of_member.bytes_len < sizeof(out));
+		memcpy(out, of_member.bytes, of_member.bytes_len);
+		out[of_member.bytes_len] = '\0';
+	}
+	free(exact);
+	return found ? out : NULL;
+}
+
+static void members_that_are_strings(void **state)
+{
+	static const char array[] = "open\0\0ajar";
+	struct spb d = {.n = 0}, row = {.n = 0}, e = {.n = 0}, t = {.n = 0}, m = {.n = 0};
+	struct spb strings = {.n = sizeof(array)};
+	double v;
+
+	(void)state;
+	spb_number(&e, 1, 5);
+	spb_bytes(&e, 6, "shut", 4); /* the last of a oneof counts */
+	spb_bytes(&row, 1, e.p, e.n);
+	spb_bytes(&d, 2, "s", 1);
+	spb_bytes(&d, 4, row.p, row.n);
+	assert_string_equal(string_of(DATASET, &d, 16, "s[0]"), "shut");
+	assert_false(member_of(DATASET, &d, 16, "s[0]", &v));
+	spb_bytes(&m, SPB_NAME, "state", 5);
+	spb_bytes(&m, SPB_STRING, "run", 3);
+	spb_bytes(&t, 2, m.p, m.n);
+	assert_string_equal(string_of(TEMPLATE, &t, 19, "state"), "run");
+	memcpy(strings.p, array, sizeof(array)); /* with the 0 behind the last string */
+	assert_string_equal(string_of(BYTES, &strings, 33, "[0]"), "open");
+	assert_string_equal(string_of(BYTES, &strings, 33, "[1]"), "");
+	assert_string_equal(string_of(BYTES, &strings, 33, "[2]"), "ajar");
+	assert_null(string_of(BYTES, &strings, 33, "[3]"));
+	strings.n--; /* the last string does not end */
+	assert_null(string_of(BYTES, &strings, 33, "[2]"));
+	assert_string_equal(string_of(BYTES, &strings, 33, "[1]"), "");
+}
+
 static void elements_of_an_array(void **state)
 {
 	/* of the specification 3.0.0, 6.4.16: Int8, Int16, Float, Boolean, DateTime */
@@ -178,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(elements_of_a_dataset),
 		cmocka_unit_test(metrics_of_a_template),
+		cmocka_unit_test(members_that_are_strings),
 		cmocka_unit_test(elements_of_an_array),
 	};
 
