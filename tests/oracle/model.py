@@ -8,6 +8,7 @@ import math
 import re
 
 import items
+import sparkplug
 import windows
 from windows import milliseconds
 
@@ -60,6 +61,8 @@ def parsed(kind, payload):
 
 def values_of(source, payload):
     """A list of values: more than one only for an array; empty: no value."""
+    if isinstance(payload, sparkplug.Reading):
+        return payload.values(source)
     kind = next((k for k in ("json", "cbor", "msgpack") if k in source), None) if isinstance(source, dict) else None
     if kind is None:
         text = payload.decode("latin-1")
@@ -126,8 +129,10 @@ class Pair:
 
 
 def levels(pattern, topic):
-    """The text at the levels + or {NAME}; None: no match."""
+    """The text at the levels {NAME}; None: no match."""
     a, b = pattern.split("/"), topic.split("/")
+    if a[-1] == "#" and len(b) >= len(a) - 1:
+        a, b = a[:-1], b[:len(a) - 1]
     if len(a) != len(b):
         return None
     if any(x != y and x != "+" and not x.startswith("{") for x, y in zip(a, b)):
@@ -249,8 +254,11 @@ class Absence:
 def alarms(rules, publications, end):
     """(rule, topic, time, state, value or None) of publications (time, topic, payload) in their order"""
     machines = [Absence(r) if "absent" in r else Plain(r) if "topic" in r else Combination(r) for r in rules]
+    sessions = sparkplug.Sessions()
     for now, topic, payload in publications:
-        for machine in machines:
-            yield from machine.publication(topic, payload, now)
+        read = sessions.read(topic, payload) if topic.startswith("spBv1.0/") else [(topic, payload)]
+        for of, said in read:
+            for machine in machines:
+                yield from machine.publication(of, said, now)
     for machine in machines:
         yield from machine.end(end)

@@ -16,8 +16,8 @@ import capture
 import model
 import streams
 
-ROUNDS, KEYS, VALUES = 20, 100, 12  # 500 streams, one for each topic, in a round
-REPLAY_MAX = 60  # of replays that make a failing case smaller
+ROUNDS, KEYS, VALUES = 15, 100, 12  # 700 streams, one for each topic, in a round
+REPLAY_MAX = 120  # of replays that make a failing case smaller
 
 
 def config(rules):
@@ -48,7 +48,8 @@ def by_key(alarms):
 
 def lost(out):
     names = ("state_evicted", "state_evicted_raised", "state_not_stored", "alarms_queue_full", "alarms_too_large",
-             "window_evicted", "window_not_stored", "window_busy", "window_coarsened", "combination_evicted", "combination_not_stored")
+             "window_evicted", "window_not_stored", "window_busy", "window_coarsened", "combination_evicted", "combination_not_stored",
+             "sparkplug_evicted", "sparkplug_not_stored", "sparkplug_deaths_over_budget")
     return {n: out["counters"][n] for n in names if out["counters"].get(n)}
 
 
@@ -75,18 +76,20 @@ def differences(biplane, rules, pubs, folder):
 
 
 def smaller(biplane, rules, pubs, key, folder):
-    """Removes all that the difference does not need."""
+    """Removes all that the difference does not need: ever smaller parts of the publications."""
     rules = [r for r in rules if r["name"] == key[0]]
     group = key[1].split("/")[1]
     pubs = [p for p in pubs if p[1].split("/")[1] == group]
-    i = tries = 0
-    while i < len(pubs) and tries < REPLAY_MAX:
-        rest = pubs[:i] + pubs[i + 1:]
-        tries += 1
-        if rest and differences(biplane, rules, rest, folder)[1]:
-            pubs = rest
+    size, tries = len(pubs) // 2, 0
+    while size:
+        for i in range(0, len(pubs), size):
+            rest = pubs[:i] + pubs[i + size:]
+            tries += 1
+            if rest and tries < REPLAY_MAX and differences(biplane, rules, rest, folder)[1]:
+                pubs = rest
+                break
         else:
-            i += 1
+            size //= 2
     return rules, pubs
 
 
@@ -116,7 +119,7 @@ def main(biplane, seed=None, rounds=ROUNDS):
                 print(f"round {number}: {len(found)} keys differ")
                 report(biplane, rules, pubs, found[0][0], folder)
                 return 1
-    print(f"{int(rounds) * KEYS * len(streams.KINDS)} streams, {compared} alarms")
+    print(f"{int(rounds) * KEYS * streams.TOPICS} streams, {compared} alarms")
     return 0 if compared > 10 * int(rounds) else 1
 
 

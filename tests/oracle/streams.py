@@ -2,10 +2,12 @@
 """Random rules, and random streams of publications."""
 
 import payloads
+import sparkplug_streams
 
 T0 = 1_700_000_000_000  # ms
 STEP = 50               # ms: equal times and exact ends of hold, quiet, max_age and absent are frequent
 KINDS = "".join(payloads.KINDS)
+TOPICS = len(KINDS) + 2  # of a key: also those of a node of Sparkplug B and its device
 
 
 def condition(rng, kinds=("above", "at_least", "below", "at_most", "equals", "not_equals", "inside", "outside")):
@@ -95,9 +97,24 @@ def plain_rule(rng, name):
     return rule
 
 
+def sparkplug_rule(rng, name):
+    rule = {"name": name, "topic": rng.choice(sparkplug_streams.FILTERS), "value": sparkplug_streams.value(rng), "raise": condition(rng)}
+    if rng.random() < 0.5:
+        rule["clear"] = condition(rng)
+    if rule["value"] == "sparkplug_online":
+        rule["raise"] = {"equals": rng.choice((0, 1))}
+    elif rng.random() < 0.2:
+        rule["window"] = window(rng)
+        rule["raise"] = of_window(rng, rule["window"])
+    state_settings(rng, rule, True)
+    return rule
+
+
 def part(rng, kind, windowed):
     out = {"topic": f"o/{{k}}/{kind}", "condition": condition(rng)}
-    if kind not in "tu":
+    if kind == "s":
+        out |= {"topic": "spBv1.0/{k}/NDATA/n", "value": sparkplug_streams.value(rng)}
+    elif kind not in "tu":
         out["value"] = number_value(rng, kind)
     if windowed:
         out["window"] = window(rng)
@@ -108,7 +125,7 @@ def part(rng, kind, windowed):
 
 
 def combination(rng, name):
-    kinds = rng.sample(KINDS, rng.randint(1, 3))
+    kinds = rng.sample(KINDS + "s", rng.randint(1, 3))
     windowed = rng.choice(kinds) if rng.random() < 0.3 else None  # of one: no two results at the same time
     nodes = [part(rng, kind, kind == windowed) for kind in kinds]
     nodes = [{"not": n} if rng.random() < 0.3 else n for n in nodes]
@@ -128,6 +145,8 @@ def rules(rng, n=10):
             out.append(combination(rng, name))
         elif what < 0.32:
             out.append({"name": name, "topic": f"o/+/{rng.choice(KINDS)}", "absent": f"{rng.randint(1, 3)}s"})
+        elif what < 0.5:
+            out.append(sparkplug_rule(rng, name))
         else:
             out.append(plain_rule(rng, name))
         if rng.random() < 0.3:
@@ -135,15 +154,21 @@ def rules(rng, n=10):
     return out
 
 
+def times(rng, n):
+    at = T0 + 1000 + STEP * rng.randint(0, 20)
+    for _ in range(n):
+        yield at
+        at += STEP * (rng.randint(0, 6) if rng.random() < 0.9 else rng.randint(10, 80))
+
+
 def publications(rng, keys, values):
-    """(time, topic, payload) of a topic for each kind of each key, in the order of arrival"""
+    """(time, topic, payload) of a topic for each kind of each key, and of a node of Sparkplug B, in the order of arrival"""
     out = []
     for k in range(keys):
         for kind in KINDS:
-            at = T0 + 1000 + STEP * rng.randint(0, 20)
-            for _ in range(values):
-                out.append((at, f"o/{k}/{kind}", payloads.KINDS[kind](rng)))
-                at += STEP * (rng.randint(0, 6) if rng.random() < 0.9 else rng.randint(10, 80))
+            out += [(at, f"o/{k}/{kind}", payloads.KINDS[kind](rng)) for at in times(rng, values)]
+        messages = sparkplug_streams.Node(rng, k).messages(2 * values)
+        out += [(at, topic, payload) for at, (topic, payload) in zip(times(rng, 2 * values), messages)]
     return sorted(out, key=lambda p: p[0])
 
 
