@@ -148,7 +148,8 @@ def test_events_of_all_types_have_a_line(browser, stub):
 def test_hostile_names_are_text(browser, stub):
     for n, text in enumerate(HOSTILE):
         stub.data["show/alarms"]["alarms"].append(alarm(100 + n, time.time(), topic=text, rule=text, client_id=text))
-        c = {**stub.data["show/connections"]["connections"][0], "client": f"10.8.0.{n}:1", "client_id": text, "not_inspected_reason": text}
+        c = {**stub.data["show/connections"]["connections"][0], "client": f"10.8.0.{n}:1", "client_id": text, "not_inspected_reason": text,
+             "transport": "tls", "tls": {"server_name": text, "alpn": text, "certificate": None, "certificate_names": None}}
         stub.data["show/connections"]["connections"].insert(0, c)
         stub.data["show/drops"]["reasons"].append({"reason": text, "count": 5, "description": text})
         stub.data["show/rules"]["rules"].append({**stub.data["show/rules"]["rules"][0], "name": text, "filter": text})
@@ -174,6 +175,10 @@ def test_hostile_names_are_text(browser, stub):
     browser.until(lambda: len(browser.rows(ALARMS)) == 12 + 2 * len(HOSTILE) - 1, "alarms")  # without the event that is too long
     topics = {r[5] for r in browser.rows(ALARMS)}
     assert {HOSTILE[0], HOSTILE[1], HOSTILE[3], HOSTILE[4], "\\u{202e}txet\\u{202c}\\u{7}\\u{200b}", "x" * 256 + "…", "\\u{d800}"} <= topics
+    browser.page("connections")
+    browser.until(lambda: {("tls", HOSTILE[0]), ("tls", HOSTILE[1])} <= {tuple(r[3:5]) for r in browser.rows("#page-connections .table:first-child")},
+                  "server names")
+    browser.page("alarms")
     assert not browser.all("main img, main script, main iframe") and "owned" not in browser.driver.title
     browser.all(f"{ALARMS} button.row")[0].click()
     browser.until(lambda: browser.all("#details[open]"), "details")

@@ -121,6 +121,8 @@ export function connectionTable() {
       {key: "client", label: "Client"},
       {key: "client_id", label: "Client identifier"},
       {key: "broker", label: "Broker"},
+      {key: "transport", label: "Transport"},
+      {key: "server_name", label: "TLS server name", value: (row) => (row.tls ? row.tls.server_name : null)},
       {key: "version", label: "MQTT"},
       {key: "state", label: "State"},
       {key: "inspection", label: "Inspection", value: inspected,
