@@ -147,12 +147,18 @@ static void prime_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t 
 static void advance_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t n, bool many)
 {
 	uint32_t moved = (uint32_t)(a->pass - (BENCH_OPENING - 1)) * a->traffic->mqtt_len;
+	/* of data, behind the NBIRTH with 0 */
+	const bool sparkplug = a->traffic->kind == BENCH_SPARKPLUG;
+	const uint32_t seq =
+		bench_sparkplug_seq((uint8_t)(a->pass - bench_priming(a->traffic) + 1));
 
 	for (uint16_t i = 0; i < n; i++) {
 		uint8_t *p = rte_pktmbuf_mtod(m[i], uint8_t *);
 		uint32_t isn = many ? take_connection(a, p) : bp_be32(p + AT_SEQ);
 
 		replace32(p, AT_SEQ, __builtin_bswap32(isn + moved), AT_TCP_SUM, 0);
+		if (sparkplug)
+			replace32(p, a->traffic->frame_len - 4, seq, AT_TCP_SUM, 0);
 	}
 	a->publishes += n;
 	a->over += a->over_before[a->in_capture + n] - a->over_before[a->in_capture];

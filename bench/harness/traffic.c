@@ -11,12 +11,13 @@
 #define PAIRS_TOPIC "plant/%05u/%s" /* as long */
 #define TEXT_PAYLOAD 5u             /* "023.5": with headers and topic a frame of 79 bytes */
 #define JSON_PAYLOAD 120u
-/* Sparkplug B: the timestamp, eight metrics with alias, timestamp and a double, and seq */
+/* Sparkplug B: the timestamp, eight metrics with alias, timestamp and a double, and seq, at an even
+ * offset of the frame */
 #define SPARKPLUG_TOPIC "spBv1.0/g/NDATA/n%05u"
 #define SPARKPLUG_BIRTH_TOPIC "spBv1.0/g/NBIRTH/n%05u"
 #define SPARKPLUG_METRICS 8u
 #define SPARKPLUG_ALIAS 6u /* of the metric of the rule */
-#define SPARKPLUG_PAYLOAD (7u + SPARKPLUG_METRICS * 20 + 2)
+#define SPARKPLUG_PAYLOAD (7u + SPARKPLUG_METRICS * 20 + 4)
 
 void bench_traffic_init(struct bench_traffic *t, enum bench_payload kind)
 {
@@ -127,7 +128,16 @@ static void sparkplug_payload(uint8_t *p, double value)
 		p = put_time(p, 0x18);
 		p = put_double(p, alias == SPARKPLUG_ALIAS ? value : 23.5);
 	}
-	put(p, (const uint8_t[]){0x18, 1}, 2); /* every frame has seq 1, as if it were repeated */
+	put(p, (const uint8_t[]){0x18, 0x80, 0x80, 0}, 4); /* bench_sparkplug_seq() */
+}
+
+uint32_t bench_sparkplug_seq(uint8_t seq)
+{
+	const uint8_t field[] = {0x18, seq | 0x80, (uint8_t)(0x80 | seq >> 7), 0};
+	uint32_t word;
+
+	memcpy(&word, field, sizeof(word));
+	return word;
 }
 
 void bench_birth(const struct bench_traffic *t, uint32_t c, uint8_t *mqtt)

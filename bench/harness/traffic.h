@@ -43,6 +43,8 @@ void bench_connect(const struct bench_traffic *t, uint8_t *mqtt);
  * in the PUBLISH, which has only aliases. */
 #define BENCH_METRIC "Motor/Temperature"
 void bench_birth(const struct bench_traffic *t, uint32_t c, uint8_t *mqtt);
+/* The last 4 bytes of data of Sparkplug B: its sequence number, a varint of three bytes for all. */
+uint32_t bench_sparkplug_seq(uint8_t seq);
 /* Sequence number of the first byte after the SYN. */
 uint32_t bench_isn(uint32_t c);
 /* Recomputes IPv4 and TCP checksums of a frame of `len` bytes. */
