@@ -484,6 +484,8 @@ void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 		parse(in, b);
 		verify(b);
 	}
+	if (in->rules->n_sparkplug != 0)
+		bp_sparkplug_prefetch(in, b);
 	if (b->numbers == 0)
 		behind_general = decide(in, b, general, arg);
 	else

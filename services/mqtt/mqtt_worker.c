@@ -75,7 +75,7 @@ static bool allocate(
 	in->layouts = bp_layouts_create();
 	in->same_template = calloc(1, sizeof(*in->same_template));
 	in->sparkplug_index = malloc(sizeof(*in->sparkplug_index));
-	in->sparkplug_notes = calloc(BP_SPARKPLUG_NOTES, sizeof(*in->sparkplug_notes));
+	in->sparkplug_notes = bp_sparkplug_notes_create();
 	in->sparkplug_layouts = bp_sparkplug_layouts_create();
 	in->to = malloc(2 * BP_TOPIC_MAX);
 	in->data_topic = in->to + BP_TOPIC_MAX;

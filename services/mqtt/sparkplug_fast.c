@@ -76,3 +76,18 @@ enum bp_sparkplug_fast bp_sparkplug_read_fast(struct bp_mqtt_worker *in, const s
 	bp_sparkplug_state_use(entry.entry, in->mono_ns);
 	return found == BP_SPARKPLUG_FOUND ? BP_SPARKPLUG_FAST_VALUE : BP_SPARKPLUG_FAST_UNCHANGED;
 }
+
+void bp_sparkplug_prefetch(const struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b)
+{
+	for (uint32_t i = 0; i < b->n; i++)
+		__builtin_prefetch(bp_sparkplug_note_set(in, b->p[i].topic_hash));
+	for (uint32_t i = 0; i < b->n; i++) {
+		const struct bp_sparkplug_note *note =
+			b->p[i].body == 0 ? NULL : bp_sparkplug_note_find(in, b->p[i].topic_hash);
+
+		if (note == NULL)
+			continue;
+		__builtin_prefetch(&in->sparkplug[note->node], 1);
+		__builtin_prefetch(&in->sparkplug[note->metric]);
+	}
+}
