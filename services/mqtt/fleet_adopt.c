@@ -394,7 +394,11 @@ static bp_counter_t position_fits(const struct bp_mqtt_worker *in, const struct 
 		       : BP_C_FLEET_CONFLICT;
 }
 
-/* Of both directions: a record of an earlier connection may seem to be only stale in one. */
+/*
+ * Of both directions: a record of an earlier connection may seem to be only stale in one. Where
+ * only the broker has sent more, the position of the client is still that of the record: while its
+ * segments come here and the answers take another path, no newer record is possible.
+ */
 static bp_counter_t positions_fit(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const struct bp_connection_record *r)
 {
@@ -402,7 +406,9 @@ static bp_counter_t positions_fit(const struct bp_mqtt_worker *in, const struct 
 
 	if (a == BP_C_FLEET_CONFLICT || b == BP_C_FLEET_CONFLICT)
 		return BP_C_FLEET_CONFLICT;
-	return a != BP_C_FLEET_ADOPTED ? a : b;
+	if (a != BP_C_FLEET_ADOPTED)
+		return a;
+	return b == BP_C_FLEET_STALE ? BP_C_FLEET_ADOPTED : b;
 }
 
 /* The CONNECT does not change: a connection that returns may have more of it than the record. */
@@ -490,6 +496,18 @@ static void apply_direction(struct bp_mqtt_worker *in, struct bp_flow *f, unsign
 	}
 }
 
+/* Of a record that is stale in this direction alone: `acked`: up to where the client has it. */
+static void search_broker(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t acked,
+	const struct bp_connection_record *r)
+{
+	if (f->stream[BP_FROM_BROKER] == BP_STREAM_UNSEEN)
+		bp_resync_enter(in, f, BP_FROM_BROKER, acked);
+	else
+		bp_wait_search_begin(in, f, BP_FROM_BROKER);
+	apply_stale_aliases(in, f, BP_FROM_BROKER, r);
+	bp_wait_search_read(in, f, BP_FROM_BROKER);
+}
+
 static void drain(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	for (unsigned dir = 0; dir < 2; dir++) {
@@ -503,6 +521,8 @@ static void adopt(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
 {
 	const uint8_t before = f->proof;
+	const bool stale = position_fits(in, f, BP_FROM_BROKER, r) == BP_C_FLEET_STALE;
+	const uint32_t acked = f->resync[BP_FROM_BROKER].run_end;
 
 	bp_tally(in, BP_C_FLEET_ADOPTED);
 	begin(in, f);
@@ -513,8 +533,11 @@ static void adopt(
 	/* its memory is that of a proven connection from now on */
 	bp_flow_settle(in, f, before);
 	*answered(f) = answer_time(in);
-	for (unsigned dir = 0; dir < 2; dir++)
-		apply_direction(in, f, dir, r);
+	apply_direction(in, f, BP_TO_BROKER, r);
+	if (stale)
+		search_broker(in, f, acked, r);
+	else
+		apply_direction(in, f, BP_FROM_BROKER, r);
 	drain(in, f);
 	end(in, f, f->proof);
 }

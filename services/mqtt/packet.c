@@ -342,9 +342,10 @@ static void packet(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	if (f->pending & BP_FLOW_PUSHED(dir)) {
 		bp_resync_request(in, f, dir, fixed, body, seq);
 	} else if (__builtin_expect(f->stream[!dir] == BP_STREAM_RESYNC, 0) &&
-		   (bp_ack_awaited(in, f, dir) || in->fleet != NULL)) {
+		   (bp_ack_awaited(in, f, dir) || (in->fleet != NULL && in->frame != NULL))) {
 		/* The response determines the position of the other stream: an acknowledgement is
-		 * awaited, or a record for the fleet needs it. */
+		 * awaited, or a record for the fleet needs it. Packets that waited for an answer of
+		 * the fleet (no frame) may have their response already. */
 		bp_journal_deepen(in->journal, f);
 		bp_resync_request(in, f, dir, fixed, body, seq);
 	}

@@ -365,6 +365,8 @@ static void record_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 {
 	const struct bp_frame *frame = in->frame;
 
+	if (frame == NULL)
+		return; /* bytes that waited have no segments any more */
 	if (end != frame->seq + frame->payload_len)
 		return; /* it is in several segments */
 	if (frame->tcp_flags & BP_TCP_PSH)

@@ -352,6 +352,36 @@ static void stale_aliases_of_an_unseen_direction(void **state)
 	close_fleet();
 }
 
+/* The answers still pass the first gateway, so its record cannot be newer: all that the client
+ * sends is read nevertheless. */
+static void stale_from_the_broker_alone(void **state)
+{
+	(void)state;
+	for (unsigned seen = 0; seen < 2; seen++) {
+		struct peer c;
+
+		open_fleet();
+		connect_alias(&c, 1);
+		publish_qos1_alias(&two, &c, 1, "90");
+		puback(&one, &c, 1);
+		publish_qos1_alias(&two, &c, 2, "91");
+		puback(seen ? &two : &one, &c, 2);
+		rig_ack(&two, &c, CLIENT);
+		offer();
+		assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+		publish_qos1_alias(&two, &c, 3, "92");
+		assert_string_equal(rig_told_values(&two), "90 91 92");
+		for (uint16_t id = 3; id < 6; id++) {
+			puback(&two, &c, id);
+			rig_ack(&two, &c, CLIENT);
+			publish_qos1_alias(&two, &c, (uint16_t)(id + 1), "70");
+		}
+		assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 1);
+		assert_int_equal(rig_count(&two, BP_C_RESYNC_CONFIRMED), 2);
+		close_fleet();
+	}
+}
+
 /* The last publication before the failure is not in the record. Its answer passes the old gateway,
  * or the new one, before the answer of the fleet or after it. */
 static void stale_with_answers(void **state)
@@ -867,6 +897,7 @@ int main(void)
 		cmocka_unit_test(stale_without_answers),
 		cmocka_unit_test(proven_by_pushes),
 		cmocka_unit_test(stale_with_answers),
+		cmocka_unit_test(stale_from_the_broker_alone),
 		cmocka_unit_test(stale_aliases_of_an_unseen_direction),
 		cmocka_unit_test(stale_for_a_moment),
 		cmocka_unit_test(lost_acknowledgements),
