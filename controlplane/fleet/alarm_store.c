@@ -208,6 +208,8 @@ struct bp_alarm_store {
 	size_t bytes;            /* of the copies in them */
 	char change[CHANGE_MAX]; /* the last one that was read; "": not known */
 	bool polling;
+	uint64_t checked_ns; /* for timeouts */
+	uint64_t polled_ns;  /* all changes before this time are known; 0: none */
 	/* The changes from before this process. */
 	char replay[CHANGE_MAX]; /* the last one that was read; "": none */
 	uint32_t replayed;
@@ -388,6 +390,11 @@ void bp_alarm_store_list_states(struct bp_alarm_store *s)
 	s->replay[0] = '\0';
 	s->replayed = 0;
 	replay(s);
+}
+
+uint64_t bp_alarm_store_polled_ns(const struct bp_alarm_store *s)
+{
+	return s->polled_ns;
 }
 
 void bp_alarm_store_poll_states(struct bp_alarm_store *s)
@@ -583,10 +590,12 @@ static unsigned take_changes(
 	return r->n;
 }
 
-static void on_changes(struct bp_alarm_store *s, const struct bp_resp *r)
+static void on_changes(struct bp_alarm_store *s, const struct bp_resp *r, uint64_t sent_ns)
 {
 	s->polling = false;
-	if (take_changes(s, r, s->change, false) == CHANGES_PAGE && bp_alarm_store_ready(s))
+	if (take_changes(s, r, s->change, false) < CHANGES_PAGE)
+		s->polled_ns = sent_ns;
+	else if (bp_alarm_store_ready(s))
 		bp_alarm_store_poll_states(s);
 }
 
@@ -695,7 +704,7 @@ static void on_reply(void *arg, const struct bp_resp *r)
 		on_replay(s, r);
 		break;
 	case POLL:
-		on_changes(s, r);
+		on_changes(s, r, e.sent_ns);
 		break;
 	case RENEW:
 	case CLAIM:
@@ -733,9 +742,14 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_alarm_store *s = arg;
 
+	const uint64_t now = bp_mono_ns();
+	/* a process that did not run (SIGSTOP) has the answers of meanwhile still unread */
+	const bool late = now - s->checked_ns > 2 * CHECK_MS * 1000000ull;
+
 	(void)fd;
 	(void)what;
-	if (s->n != 0 && bp_mono_ns() - s->sent[s->first].sent_ns > s->c.timeout_ns)
+	s->checked_ns = now;
+	if (!late && s->n != 0 && now - s->sent[s->first].sent_ns > s->c.timeout_ns)
 		bp_redis_link_fail(s->link, BP_FLEET_ERROR_TIMEOUT, "no answer in time");
 }
 

@@ -113,6 +113,8 @@ void bp_alarm_store_put_state(
  * cleared what the worker still has as raised. */
 void bp_alarm_store_list_states(struct bp_alarm_store *s);
 void bp_alarm_store_poll_states(struct bp_alarm_store *s);
+/* All changes that were stored before this time (monotonic) have been read. */
+uint64_t bp_alarm_store_polled_ns(const struct bp_alarm_store *s);
 void bp_alarm_store_list_taken(struct bp_alarm_store *s);
 
 #endif

@@ -44,6 +44,7 @@ struct bp_fleet_state {
 	struct event *drain_timer;
 	uint64_t pause_ns; /* no writes until then */
 	uint64_t heard_ns; /* the last reply */
+	uint64_t grace_ns; /* no timeout before this time */
 	uint16_t nonce;
 	struct bp_fleet_counters counters;
 	struct bp_fleet_counters shown; /* in the segment */

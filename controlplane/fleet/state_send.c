@@ -126,6 +126,17 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* A process that did not run (SIGSTOP) has the answers of meanwhile still unread. */
+#define LATE_NS 100000000u
+#define GRACE_NS 50000000u
+
+static uint64_t timeout_of(const struct bp_fleet_state *s, const struct bp_fleet_op *sent)
+{
+	const uint64_t timeout = sent->sent_ns + s->c.timeout_ns;
+
+	return timeout > s->grace_ns ? timeout : s->grace_ns;
+}
+
 void bp_fleet_arm(struct bp_fleet_state *s)
 {
 	const struct bp_fleet_op *delayed = TAILQ_FIRST(&s->queue.list[BP_FLEET_DELAYED]);
@@ -139,7 +150,7 @@ void bp_fleet_arm(struct bp_fleet_state *s)
 	if (read != NULL)
 		due = min_u64(due, read->expires_ns);
 	if (sent != NULL)
-		due = min_u64(due, sent->sent_ns + s->c.timeout_ns);
+		due = min_u64(due, timeout_of(s, sent));
 	else if (bp_redis_link_is_up(s->link))
 		due = min_u64(due, s->heard_ns + PING_NS);
 	if (s->pause_ns > now)
@@ -224,8 +235,10 @@ void bp_fleet_on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (now > s->armed_ns && now - s->armed_ns > LATE_NS)
+		s->grace_ns = now + GRACE_NS;
 	s->armed_ns = UINT64_MAX;
-	if (sent != NULL && sent->sent_ns + s->c.timeout_ns <= now)
+	if (sent != NULL && timeout_of(s, sent) <= now)
 		bp_redis_link_fail(s->link, BP_FLEET_ERROR_TIMEOUT, "no answer in time");
 	else if (sent == NULL && bp_redis_link_is_up(s->link) && s->heard_ns + PING_NS <= now)
 		send_own(s, BP_FLEET_OP_PING, now);

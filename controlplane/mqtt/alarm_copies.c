@@ -22,6 +22,8 @@
 #define DELAY_NS 10000000ull
 #define TICK_MS 100
 #define TICKS_PER_SECOND 10u
+/* The states of others that were read so long ago are still good. */
+#define STATES_NS (3 * TICK_MS * 1000000ull)
 /* A process that did not run for this time may have been declared dead. */
 #define PAUSED_NS (BP_ALARM_LEASE_NS / 2)
 /* Copies that are read from a spool in one iteration of the event loop. */
@@ -857,6 +859,17 @@ void bp_alarm_copies_start(struct bp_alarm_copies *c, struct bp_publisher *publi
 	if (c->table.n != 0)
 		begin_hold(c, bp_mono_ns());
 	event_add(c->tick, &interval);
+}
+
+bool bp_alarm_copies_states_known(struct bp_alarm_copies *c)
+{
+	if (!bp_alarm_store_ready(c->store))
+		return true;
+	if (bp_mono_ns() - bp_alarm_store_polled_ns(c->store) > STATES_NS) {
+		bp_alarm_store_poll_states(c->store);
+		return false;
+	}
+	return bp_shared_states_offer(c->states);
 }
 
 void bp_alarm_copies_free(struct bp_alarm_copies *c)

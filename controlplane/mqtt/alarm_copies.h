@@ -3,6 +3,7 @@
 #define BP_CONTROLPLANE_MQTT_ALARM_COPIES_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct bp_alarm_copies;
@@ -29,6 +30,10 @@ struct bp_alarm_copies *bp_alarm_copies_new(struct event_base *base, struct bp_s
 void bp_alarm_copies_start(struct bp_alarm_copies *c, struct bp_publisher *publisher);
 /* Before the publisher ends. NULL: no effect. */
 void bp_alarm_copies_free(struct bp_alarm_copies *c);
+/* Whether the worker has, or gets before what is offered to it now, the states that other gateways
+ * have raised and cleared until a moment ago. Not so after a pause of this process. Without Redis
+ * they cannot be known: true. */
+bool bp_alarm_copies_states_known(struct bp_alarm_copies *c);
 /* Adds an object to the answer of the command status. */
 void bp_alarm_copies_status(const struct bp_alarm_copies *c, json_t *answer);
 

@@ -20,6 +20,7 @@
 #define SCAN_MS 3
 /* The mark of a deleted key remains for this time, for writes of a gateway that was cut off. */
 #define DELETED_MS 60000u
+#define KNOWN_NS 300000000ull
 
 struct bp_connections {
 	struct bp_shm *shm;
@@ -29,6 +30,9 @@ struct bp_connections {
 	uint64_t lifetime_ns;
 	uint64_t version; /* of the last write; higher than those of an earlier process */
 	uint64_t connects;
+	bool (*known)(void *arg); /* NULL: answers do not wait */
+	void *known_arg;
+	uint64_t waiting_ns; /* since when requests wait for it; 0: they do not */
 	struct bp_fleet_connection_counters counters, shown; /* shown: in the segment */
 };
 
@@ -163,6 +167,8 @@ static struct bp_export_sink sink_of(struct bp_connections *c)
 		.arg = c};
 }
 
+static void read_requests(void *arg);
+
 /* While Redis does not answer, changes are not queued: the first scan afterwards finds them. */
 static void scan(evutil_socket_t fd, short what, void *arg)
 {
@@ -172,6 +178,8 @@ static void scan(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (c->waiting_ns != 0)
+		read_requests(c);
 	if (!bp_fleet_state_ready(c->fleet))
 		return;
 	/* another server, or one that was restarted, may have less */
@@ -250,10 +258,27 @@ static void request(struct bp_connections *c, unsigned worker, const struct bp_c
 	answer(c, worker, k, NULL, 0);
 }
 
+/* Whether requests stay in their rings for now. */
+static bool must_wait(struct bp_connections *c)
+{
+	const uint64_t now = bp_mono_ns();
+
+	if (c->known == NULL || c->known(c->known_arg) ||
+		(c->waiting_ns != 0 && now - c->waiting_ns > KNOWN_NS)) {
+		c->waiting_ns = 0;
+		return false;
+	}
+	if (c->waiting_ns == 0)
+		c->waiting_ns = now;
+	return true;
+}
+
 static void read_requests(void *arg)
 {
 	struct bp_connections *c = arg;
 
+	if (must_wait(c))
+		return;
 	for (unsigned w = 0; w < c->shm->workers; w++) {
 		struct bp_ring *ring = &c->shm->adopt_requests[w];
 		uint64_t cursor = bp_ring_tail(ring);
@@ -300,6 +325,12 @@ struct bp_connections *bp_connections_new(struct event_base *base, struct bp_shm
 		return NULL;
 	}
 	return c;
+}
+
+void bp_connections_wait_for(struct bp_connections *c, bool (*known)(void *arg), void *arg)
+{
+	c->known = known;
+	c->known_arg = arg;
 }
 
 void bp_connections_free(struct bp_connections *c)

@@ -3,6 +3,7 @@
 #define BP_CONTROLPLANE_MQTT_CONNECTIONS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,9 @@ struct event_base;
 struct bp_connections *bp_connections_new(struct event_base *base, struct bp_shm *shm,
 	struct bp_ring_events *rings, struct bp_fleet_state *fleet, uint64_t lifetime_ns, char *err,
 	size_t err_size);
+/* Requests are answered once known(arg) returns true, at the latest after a part of the time for
+ * which a worker waits: what it reads then depends on the states that are known. */
+void bp_connections_wait_for(struct bp_connections *c, bool (*known)(void *arg), void *arg);
 /* After bp_fleet_state_free(), which answers what is pending. NULL: no effect. */
 void bp_connections_free(struct bp_connections *c);
 /* At the end of the process: queues the last state of all connections. */

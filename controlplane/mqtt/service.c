@@ -46,6 +46,11 @@ static void *create(struct bp_plane_context *x, char *err, size_t err_size)
 	return m;
 }
 
+static bool states_known(void *copies)
+{
+	return bp_alarm_copies_states_known(copies);
+}
+
 static int start(void *state, char *err, size_t err_size)
 {
 	struct mqtt *m = state;
@@ -67,7 +72,10 @@ static int start(void *state, char *err, size_t err_size)
 	bp_alarm_copies_start(m->copies, m->publisher);
 	m->connections = bp_connections_new(m->x->base, m->x->shm, m->x->rings, m->x->fleet,
 		bp_config_mqtt(m->x->config)->connection_timeout_ns, err, err_size);
-	return m->connections != NULL ? 0 : -1;
+	if (m->connections == NULL)
+		return -1;
+	bp_connections_wait_for(m->connections, states_known, m->copies);
+	return 0;
 }
 
 /* The settings were checked before the rules were published; this can fail only when a file has

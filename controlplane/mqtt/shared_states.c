@@ -512,22 +512,27 @@ static void expire(struct bp_shared_states *s)
 		drop(s, p);
 }
 
-void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *store)
+bool bp_shared_states_offer(struct bp_shared_states *s)
 {
 	struct pair *p;
 
-	send_refused(s);
-	if (bp_alarm_store_ready(store))
-		bp_alarm_store_poll_states(store);
-	bp_shared_states_send(s, store);
-	offer_again(s);
-	/* a full ring: the rest at the next tick */
 	while ((p = TAILQ_FIRST(&s->offers)) != NULL && make_offer(s, p)) {
 		TAILQ_REMOVE(&s->offers, p, offer_entry);
 		p->offered = false;
 		if (p->raised)
 			p->raise = p->transition;
 	}
+	return p == NULL;
+}
+
+void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *store)
+{
+	send_refused(s);
+	if (bp_alarm_store_ready(store))
+		bp_alarm_store_poll_states(store);
+	bp_shared_states_send(s, store);
+	offer_again(s);
+	(void)bp_shared_states_offer(s); /* a full ring: the rest at the next tick */
 	expire(s);
 }
 

@@ -74,10 +74,13 @@ void bp_worker_before_walk(struct bp_worker *w)
 	housekeeping(w);
 }
 
-static __attribute__((noinline, cold)) void record_poll_gap(struct bp_worker *w, uint64_t ns)
+static __attribute__((noinline, cold)) void record_poll_gap(
+	struct bp_worker *w, uint64_t ns, uint64_t end_ns)
 {
 	struct bp_poll_gap *a = &w->away;
 
+	if (ns >= BP_PAUSE_NS)
+		a->resumed_ns = end_ns;
 	if (ns > a->longest_ns)
 		__atomic_store_n(&a->longest_ns, ns, __ATOMIC_RELAXED);
 	if (ns > a->limit_ns) {
@@ -85,6 +88,7 @@ static __attribute__((noinline, cold)) void record_poll_gap(struct bp_worker *w,
 		bp_count(w, BP_C_POLL_GAPS, 1);
 	}
 	a->notable_ns = RTE_MIN(a->longest_ns, a->limit_ns);
+	a->notable_ns = RTE_MIN(a->notable_ns, BP_PAUSE_NS - 1);
 }
 
 static void update_time(struct bp_worker *w, const struct bp_clock *clock)
@@ -94,7 +98,7 @@ static void update_time(struct bp_worker *w, const struct bp_clock *clock)
 	bp_clock_read(clock, rte_rdtsc(), &w->now_ns, &mono);
 	if (mono > w->mono_ns) {
 		if (unlikely(mono - w->mono_ns > w->away.notable_ns))
-			record_poll_gap(w, mono - w->mono_ns);
+			record_poll_gap(w, mono - w->mono_ns, mono);
 		w->mono_ns = mono;
 	}
 }
@@ -132,7 +136,7 @@ static void resume_time(struct bp_worker *w, const struct bp_clock *clock, uint6
 	bp_count(w, BP_C_WORKER_SLEEPS, 1);
 	bp_count(w, BP_C_WORKER_SLEEP_NS, slept);
 	if (unlikely(slept > timeout && slept - timeout > notable))
-		record_poll_gap(w, slept - timeout);
+		record_poll_gap(w, slept - timeout, w->mono_ns);
 }
 
 /*

@@ -69,7 +69,10 @@ struct bp_poll_gap {
 	uint64_t limit_ns;   /* a longer gap is an overrun */
 	uint64_t longest_ns; /* since the start */
 	uint64_t overrun_ns; /* total of all overruns; counter poll_gaps counts them */
+	uint64_t resumed_ns; /* end of the last gap of BP_PAUSE_NS; 0: none */
 };
+/* In such a time, routers send the traffic through another gateway. */
+#define BP_PAUSE_NS 200000000ull
 
 /* A change that a service of a worker applies between two walks: when *word differs from *seen,
  * apply(state) is called, which makes them equal. */

@@ -402,8 +402,9 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 		.note = in->journal->note,
 		.ticks = in->now_ticks};
 	const struct bp_template *x = in->same_template;
-	const bool evaluates = in->evaluates[BP_TO_BROKER];
-	const uint64_t numbers = by == BY_NONE ? 0 : b->numbers;
+	/* after a pause, the general path asks the fleet */
+	const bool evaluates = in->evaluates[BP_TO_BROKER] && !in->confirms;
+	const uint64_t numbers = by == BY_NONE || in->confirms ? 0 : b->numbers;
 	const uint32_t n = b->n;
 	uint64_t raises = b->raises;
 	struct tally tally = {.slot = NO_SLOT};

@@ -37,6 +37,9 @@
  * is until a segment fits: the other gateway may still have the connection. Until then a gap is not
  * taken for lost bytes, since the acknowledgement of the receiver comes before the answer.
  *
+ * After a pause of the worker, even segments that fit may have been read elsewhere: those that
+ * waited for it. The first ones of each connection wait until the fleet has answered.
+ *
  * Or the connection of before has ended at another gateway, and the next one of the same addresses
  * and ports, which began there, comes here. Its segments fit nowhere, which is the sign of it. The
  * record then has other initial sequence numbers: the flow is removed, and the next segment meets
@@ -147,6 +150,7 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 			.client = (uint16_t)client,
 			.deadline = in->mono_ns + ANSWER_NS};
 	w->of_client[client]++;
+	f->resync[0].valid = f->resync[0].missed = 0;
 	bp_flow_mark(f, BP_MARK_ASKED);
 }
 
@@ -179,6 +183,14 @@ static bool may_ask(const struct bp_mqtt_worker *in, struct bp_flow *f)
 static bool may_return(const struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	return in->now_ticks - f->seen > RETURN_TICKS && may_ask(in, f);
+}
+
+void bp_fleet_ask_paused(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	if ((int32_t)(f->seen - bp_ticks(*in->resumed_ns)) >= 0 || !may_ask(in, f))
+		return;
+	bp_fleet_ask(in, f);
+	f->resync[0].valid = bp_fleet_returned(f);
 }
 
 bool bp_fleet_ask_lost(struct bp_mqtt_worker *in, struct bp_flow *f)
@@ -278,13 +290,28 @@ static bool is_broker_silent(const struct bp_flow *f, const struct bp_connection
 	       acked->run_end == stale->next[BP_FROM_BROKER];
 }
 
+/* The handshake, unless only this gateway has seen it. */
+static void apply_handshake(struct bp_flow *f, const struct bp_connection_record *r)
+{
+	if ((f->proof & BP_FLOW_HANDSHAKE) && !(r->proof & BP_FLOW_HANDSHAKE))
+		return;
+	f->mss = r->mss;
+	f->syn_seq = r->syn_seq;
+	f->broker_isn = r->broker_isn;
+	for (unsigned dir = 0; dir < 2; dir++) {
+		f->scale[dir] = r->scale[dir];
+		f->window[dir] = r->window[dir];
+	}
+	f->proof |= r->proof;
+}
+
 /* Only at its position does an acknowledgement of the broker count for the search in the other
  * direction. */
 static void continue_from_broker(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *stale)
 {
 	bp_fleet_first_byte(f, BP_FROM_BROKER, stale->next[BP_FROM_BROKER]);
-	f->proof |= stale->proof;
+	apply_handshake(f, stale);
 	bp_flow_prove(in, f);
 }
 
@@ -435,20 +462,6 @@ static void apply_connect(
 	}
 }
 
-/* The handshake, unless only this gateway has seen it. */
-static void apply_handshake(struct bp_flow *f, const struct bp_connection_record *r)
-{
-	if ((f->proof & BP_FLOW_HANDSHAKE) && !(r->proof & BP_FLOW_HANDSHAKE))
-		return;
-	f->mss = r->mss;
-	f->syn_seq = r->syn_seq;
-	f->broker_isn = r->broker_isn;
-	for (unsigned dir = 0; dir < 2; dir++) {
-		f->scale[dir] = r->scale[dir];
-		f->window[dir] = r->window[dir];
-	}
-}
-
 static void apply_session(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
 {
@@ -469,7 +482,6 @@ static void apply_session(
 	for (unsigned dir = 0; dir < 2; dir++)
 		f->alias_max[dir] = r->alias_max[dir];
 	apply_connect(in, f, r);
-	f->proof |= r->proof;
 }
 
 static void apply_direction(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
@@ -545,10 +557,10 @@ static void adopt(
 /* ---- connections that return ---- */
 
 /* The record is behind in this direction, which has continued in sequence here meanwhile. */
-static bool is_ahead_here(
-	const struct bp_flow *f, unsigned dir, const struct bp_connection_record *r)
+static bool is_ahead_here(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
+	const struct bp_connection_record *r)
 {
-	return (int32_t)(f->next[dir] - r->next[dir]) > 0;
+	return (int32_t)(bp_wait_first(in, f, dir) - r->next[dir]) > 0;
 }
 
 static bool is_another(const struct bp_flow *f, const struct bp_connection_record *r)
@@ -568,28 +580,31 @@ static bp_counter_t is_further(const struct bp_mqtt_worker *in, const struct bp_
 	if (is_another(f, r))
 		return BP_C_FLEET_CONFLICT;
 	for (unsigned dir = 0; dir < 2; dir++) {
-		const uint32_t ahead = r->next[dir] - f->next[dir];
+		const uint32_t ahead = r->next[dir] - bp_wait_first(in, f, dir);
 
 		if (ahead > BP_SEQ_OUTSIDE && 0u - ahead > in->reorder_bytes)
 			return BP_C_FLEET_STALE;
-		further |= ahead != 0 && !is_ahead_here(f, dir, r);
+		further |= ahead != 0 && !is_ahead_here(in, f, dir, r);
 	}
 	return further ? BP_C_FLEET_ADOPTED : BP_C_FLEET_STALE;
 }
 
-/* What is held is after the gap. The record replaces all else, which is of the earlier position. */
+/* What is held is after the gap, and what waits may be. The record replaces all else, which is of
+ * the earlier position. */
 static void adopt_returned(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
 {
+	bool ahead[2];
+
 	bp_tally(in, BP_C_FLEET_ADOPTED);
 	begin(in, f);
 	*answered(f) = answer_time(in);
 	bp_ack_release(in, f);
 	for (unsigned dir = 0; dir < 2; dir++) {
-		if (is_ahead_here(f, dir, r))
+		ahead[dir] = is_ahead_here(in, f, dir, r);
+		if (ahead[dir])
 			continue;
 		bp_cut_drop(in, f, dir);
-		bp_wait_release(in, f, dir);
 		bp_alias_discard(in, f, dir);
 		bp_qos2_discard(in, f, dir);
 		bp_flow_unmark(f, BP_MARK_URGENT(dir) | BP_MARK_CLAIM(dir));
@@ -598,7 +613,7 @@ static void adopt_returned(
 	}
 	apply_session(in, f, r);
 	for (unsigned dir = 0; dir < 2; dir++)
-		if (!is_ahead_here(f, dir, r))
+		if (!ahead[dir])
 			apply_direction(in, f, dir, r);
 	drain(in, f);
 	end(in, f, f->proof);
@@ -625,6 +640,7 @@ static void stay(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why)
 	bp_tally(in, why);
 	begin(in, f);
 	*answered(f) = answer_time(in);
+	drain(in, f);
 	end(in, f, f->proof);
 }
 

@@ -20,6 +20,21 @@ void bp_fleet_ask_returned(
 /* The receiver has bytes that were not seen: asks if they may have passed another gateway. True:
  * the answer decides whether they are lost. */
 bool bp_fleet_ask_lost(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* Whether frames that are read now may have waited for a worker that did not run until
+ * `resumed_ns`. */
+#define BP_FLEET_CONFIRM_NS 1000000000ull
+static inline bool bp_fleet_confirms(uint64_t resumed_ns, uint64_t mono_ns)
+{
+	return resumed_ns != 0 && mono_ns - resumed_ns < BP_FLEET_CONFIRM_NS;
+}
+/* Likewise: the first segment of a connection is read after the answer. */
+void bp_fleet_ask_paused(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* The connection ends: what waits is not confirmed. */
+static inline void bp_fleet_confirm_no_longer(struct bp_flow *f)
+{
+	if (bp_fleet_is_unconfirmed(f))
+		bp_flow_unmark(f, BP_MARK_ASKED);
+}
 /* A segment that fails the check: asks if its numbers may be of a later connection, which began at
  * another gateway. */
 void bp_fleet_ask_replaced(

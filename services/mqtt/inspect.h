@@ -123,6 +123,9 @@ void bp_mqtt_worker_follow_rules(struct bp_mqtt_worker *in, const struct bp_rule
 /* Where the Unix time is, for alarms that a tick raises on a worker without traffic. NULL: the time
  * of the last burst, advanced by the ticks. */
 void bp_mqtt_worker_follow_time(struct bp_mqtt_worker *in, const uint64_t *real_ns);
+/* When the worker ran again after a long pause, as mono_ns; *resumed_ns 0: there was none. In a
+ * fleet, another gateway may have read the frames that waited meanwhile. */
+void bp_mqtt_worker_follow_pauses(struct bp_mqtt_worker *in, const uint64_t *resumed_ns);
 
 /* The worker searches share `share` of `shares` for silent topics and windows that expire. Of
  * the workers, some may not run: those without a receive queue. */

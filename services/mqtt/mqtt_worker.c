@@ -190,6 +190,12 @@ static void use_rules(struct bp_mqtt_worker *in, const struct bp_ruleset *rules)
 	in->gen = bp_flow_generation(rules->generation);
 }
 
+void bp_mqtt_worker_follow_pauses(struct bp_mqtt_worker *in, const uint64_t *resumed_ns)
+{
+	if (in->fleet != NULL)
+		in->resumed_ns = resumed_ns;
+}
+
 void bp_mqtt_worker_follow_time(struct bp_mqtt_worker *in, const uint64_t *real_ns)
 {
 	in->real_ns = real_ns;
@@ -224,6 +230,7 @@ void bp_mqtt_worker_begin(struct bp_mqtt_worker *in, const struct bp_ruleset *ru
 		in->steady_since_ns = in->fleet != NULL ? UINT64_MAX : mono_ns;
 	in->now_ticks = bp_ticks(mono_ns);
 	in->table.now = in->now_ticks;
+	in->confirms = in->resumed_ns != NULL && bp_fleet_confirms(*in->resumed_ns, mono_ns);
 	bp_work_time(&in->work, mono_ns);
 	in->table.header->now = in->now_ticks;
 }

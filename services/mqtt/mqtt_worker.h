@@ -101,6 +101,8 @@ struct bp_mqtt_worker {
 	struct bp_work work;
 	struct bp_absence *absence;     /* absence.c */
 	const uint64_t *real_ns;        /* Unix time of the worker, or NULL */
+	const uint64_t *resumed_ns;     /* end of its last pause, or NULL */
+	bool confirms;                  /* that was a moment ago: fleet_adopt.c */
 	bp_mqtt_evaluated_fn evaluated; /* NULL: no frame is traced */
 	void *evaluated_arg;
 	bp_mqtt_clock_fn clock; /* NULL: time passes only between bursts */

@@ -249,6 +249,12 @@ static void segment_general(
 			bp_tally(in, BP_C_SEG_AFTER_CLOSE);
 		return;
 	}
+	if (__builtin_expect(in->confirms, 0) && bp_fleet_shares(in, f))
+		bp_fleet_ask_paused(in, f);
+	if (frame->tcp_flags & (BP_TCP_RST | BP_TCP_FIN)) {
+		bp_fleet_confirm_no_longer(f);
+		read_waiting(in, f);
+	}
 	if (frame->tcp_flags & BP_TCP_RST) {
 		rst(in, f, dir, frame);
 		return;
@@ -301,6 +307,7 @@ void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 
 	/* Fast path: in sequence, on a packet boundary, no held data, and complete packets only. */
 	if (frame->seq == f->next[dir] && f->stream[dir] == BP_STREAM_BOUNDARY && f->pending == 0 &&
+		!in->confirms &&
 		(f->proof & (BP_FLOW_PROVEN | BP_FLOW_MARKED | BP_FLOW_WEBSOCKET)) ==
 			BP_FLOW_PROVEN &&
 		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_FIN | BP_TCP_RST | BP_TCP_ACK |

@@ -86,16 +86,27 @@ static inline bool bp_websocket_awaits(const struct bp_flow *f)
 	       !f->websocket.upgraded[BP_FROM_BROKER];
 }
 
+/* fleet_adopt.c: a proven connection that another gateway may have read further. Of a flow that is
+ * asked for, and not searched, `resync` has no other use. */
+static inline bool bp_fleet_is_unconfirmed(const struct bp_flow *f)
+{
+	return (f->marks & BP_MARK_ASKED) && (f->proof & BP_FLOW_PROVEN) && f->resync[0].valid;
+}
+
 /*
  * Whether the bytes of this direction may be read: none before the handshake is complete, and of
  * the client none behind its CONNECT before the broker has accepted that, nor, of a WebSocket,
- * behind its request before the response was read. In a stream that is searched nothing is
+ * behind its request before the response was read; and none until the fleet has answered whether
+ * they were read elsewhere. In a stream that is searched nothing is
  * evaluated, and what has been found there is proven.
  */
 static inline bool bp_stream_may_read(const struct bp_flow *f, unsigned dir)
 {
-	if ((f->proof & BP_FLOW_PROVEN) || f->stream[dir] >= BP_STREAM_RESYNC)
+	if ((f->proof & (BP_FLOW_PROVEN | BP_FLOW_MARKED)) == BP_FLOW_PROVEN ||
+		f->stream[dir] >= BP_STREAM_RESYNC)
 		return true;
+	if (f->proof & BP_FLOW_PROVEN)
+		return !bp_fleet_is_unconfirmed(f);
 	if (!(f->proof & BP_FLOW_HANDSHAKE))
 		return false;
 	if (dir == BP_TO_BROKER)

@@ -177,8 +177,11 @@ class Watch:
         """What the gateways have counted about connections of others since begin(), by counter."""
         out = {}
         for gw in self.lab.names:
-            for name, n in self.lab.counters(gw).items():
-                n -= self.counters[gw].get(name, 0)
+            now, before = self.lab.counters(gw), self.counters[gw]
+            if any(now.get(name, 0) < n for name, n in before.items()):
+                before = {}  # a new segment: they began at 0 again
+            for name, n in now.items():
+                n -= before.get(name, 0)
                 if n > 0 and name.startswith(COUNTERS):
                     out.setdefault(name, {})[gw] = n
         return out

@@ -174,6 +174,43 @@ static void adopted(void **state)
 	told_free(&l);
 }
 
+struct states {
+	unsigned asked, known_after; /* 0: never */
+	uint64_t adopted_before;
+};
+
+static bool states_known(void *arg)
+{
+	struct states *s = arg;
+
+	s->adopted_before = rig_count(&two, BP_C_FLEET_ADOPTED);
+	return ++s->asked == s->known_after;
+}
+
+/* An answer waits for the states of others, but not longer than the worker. */
+static void states_come_first(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned never = 0; never < 2; never++) {
+		struct states s = {.known_after = never ? 0 : 5};
+		struct peer c;
+
+		if (never) {
+			teardown(state);
+			setup(state);
+			f = *state;
+		}
+		c = connected(f);
+		bp_connections_wait_for(f->gateway[1].connections, states_known, &s);
+		publish_alias(&two, &c, "", 3, "90");
+		RUN(f, rig_count(&two, BP_C_FLEET_ADOPTED) == 1);
+		assert_int_equal(s.adopted_before, 0);
+		assert_true(never ? s.asked > 1 : s.asked == 5);
+		assert_int_equal(rig_count(&two, BP_C_FLEET_TIMEOUT), 0);
+	}
+}
+
 static void unknown_connection(void **state)
 {
 	struct fixture *f = *state;
@@ -255,6 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(key_texts),
 		cmocka_unit_test_setup_teardown(adopted, setup, teardown),
+		cmocka_unit_test_setup_teardown(states_come_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(unknown_connection, setup, teardown),
 		cmocka_unit_test_setup_teardown(ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(redis_restarts, setup, teardown),

@@ -275,6 +275,7 @@ static void stale_without_answers(void **state)
 static void proven_by_pushes(void **state)
 {
 	const struct bp_export_sink sink = sink_of_one();
+	struct bp_connection_record first, r;
 	struct bp_exporter *of_two;
 	struct peer c;
 
@@ -282,6 +283,7 @@ static void proven_by_pushes(void **state)
 	resync_packets = 4;
 	open_fleet();
 	connect_alias(&c, 1);
+	assert_true(bp_connection_record_read(stored.p, stored.n, &first));
 	publish_alias(&one, &c, "", 3, "2"); /* not in the record */
 	of_two = bp_exporter_create(1, two.mono_ns);
 	for (unsigned i = 0; i < 8; i++) {
@@ -294,6 +296,11 @@ static void proven_by_pushes(void **state)
 	assert_true(bp_exporter_scan(
 		of_two, &two.shm, two.mono_ns, two.mqtt.connection_timeout_ns, &sink));
 	bp_exporter_free(of_two);
+	/* so that it is not taken for one of another connection */
+	assert_true(bp_connection_record_read(stored.p, stored.n, &r));
+	assert_int_equal(r.proof, first.proof);
+	assert_int_equal(r.syn_seq, first.syn_seq);
+	assert_int_equal(r.broker_isn, first.broker_isn);
 	rig_close(&two);
 	open_gateway(&two, 2); /* a third one */
 	publish_alias(&two, &c, "", 3, "90");
@@ -357,9 +364,11 @@ static void stale_aliases_of_an_unseen_direction(void **state)
 static void stale_from_the_broker_alone(void **state)
 {
 	(void)state;
-	for (unsigned seen = 0; seen < 2; seen++) {
+	for (unsigned variant = 0; variant < 4; variant++) {
+		const bool seen = variant & 1;
 		struct peer c;
 
+		resync_packets = variant & 2 ? 4 : 0;
 		open_fleet();
 		connect_alias(&c, 1);
 		publish_qos1_alias(&two, &c, 1, "90");
@@ -380,6 +389,7 @@ static void stale_from_the_broker_alone(void **state)
 		assert_int_equal(rig_count(&two, BP_C_RESYNC_CONFIRMED), 2);
 		close_fleet();
 	}
+	resync_packets = 0;
 }
 
 /* The last publication before the failure is not in the record. Its answer passes the old gateway,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "fleet_steps.h"
+#include "services/mqtt/fleet_adopt.h"
 
 /*
  * Both gateways know the connection, which then continues through `one` for a second: an alias is
@@ -127,6 +128,62 @@ static void returns_before_the_record(void **state)
 	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
 	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 0);
 	close_fleet();
+}
+
+/*
+ * The worker did not run for a second, in which the connection continued through the other gateway,
+ * or nowhere. The segment that waited for it fits, but the other gateway may have read its
+ * repetition.
+ */
+static void continues_after_a_pause(void **state)
+{
+	(void)state;
+	for (unsigned variant = 0; variant < 16; variant++) {
+		const bool elsewhere = variant & 1, ends = variant & 2;
+		struct peer c, same;
+		uint64_t resumed;
+
+		open_fleet();
+		two.bursts = variant & 4;
+		peer_init(&c, variant & 8, 1, 0xffffff00u, 0xfffffff0u);
+		same = c;
+		rig_connect_alias(&two, &same, "sensor", 10, 10);
+		publish_alias(&two, &same, "t/x", 3, "1");
+		rig_flush(&two);
+		rig_connect_alias(&one, &c, "sensor", 10, 10);
+		publish_alias(&one, &c, "t/x", 3, "1");
+		if (elsewhere)
+			publish_alias(&one, &c, "", 3, "90");
+		rest_and_scan();
+		resumed = two.mono_ns + 1000000000;
+		bp_mqtt_worker_follow_pauses(two.in, &resumed);
+		rig_advance(&two, 1000000000);
+		publish_alias(&two, &same, "", 3, "90");
+		rig_flush(&two);
+		assert_string_equal(rig_told_values(&two), "");
+		if (ends) {
+			rig_fin_both(&two, &same);
+			rig_flush(&two);
+			assert_string_equal(rig_told_values(&two), "90");
+			assert_int_equal(bp_mqtt_worker_carried(two.in), 0);
+			close_fleet();
+			continue;
+		}
+		publish_alias(&two, &same, "t/y", 4, "91");
+		rig_flush(&two);
+		offer();
+		assert_string_equal(rig_told_values(&two), elsewhere ? "91" : "90 91");
+		assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), elsewhere);
+		publish_alias(&two, &same, "", 4, "92");
+		rig_flush(&two);
+		assert_string_equal(rig_told_values(&two), "92");
+		assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 0);
+		rig_advance(&two, BP_FLEET_CONFIRM_NS);
+		publish_alias(&two, &same, "", 4, "93");
+		rig_flush(&two);
+		assert_string_equal(rig_told_values(&two), "93");
+		close_fleet();
+	}
 }
 
 /* Without a record that is further, the bytes between are lost, as without a fleet. */
@@ -354,6 +411,7 @@ int main(void)
 		cmocka_unit_test(returns_with_an_acknowledgement),
 		cmocka_unit_test(returns_by_halves),
 		cmocka_unit_test(returns_before_the_record),
+		cmocka_unit_test(continues_after_a_pause),
 		cmocka_unit_test(returns_without_record),
 		cmocka_unit_test(forged_gap_changes_nothing),
 		cmocka_unit_test(returns_as_another),
