@@ -244,6 +244,8 @@ void bp_check_secret_file(
 /* check_monitoring.c */
 void bp_check_monitoring(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* fleet/check_fleet.c */
+/* Members of a fleet have different names: all with the default name would be one. */
+void bp_check_fleet_name(struct bp_reader *r, const struct bp_yaml *n);
 void bp_check_fleet_state(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* fleet/type_fleet.c */
 void bp_check_fleet_config(struct bp_reader *r, const struct bp_yaml *n, void *base);

@@ -103,7 +103,7 @@ static const struct bp_setting rows[] = {
 	{.path = "version", .type = &bp_type_version, AT(version), .preset = "1",
 	 .help = "Version of the format of this file. It must be given in a file."},
 	{.path = "name", .type = &bp_type_name, AT(name), .min = 1, .preset = "biplane",
-	 .help = "Name of this instance. It names the shared segment, the control socket and DPDK's files, so that several instances can run on one machine. With fleet.state it must be given, and no other gateway of the fleet may have it."},
+	 .help = "Name of this instance. It names the shared segment, the control socket and DPDK's files, so that several instances can run on one machine. With fleet.state or fleet.config it must be given, and no other gateway of the fleet may have it."},
 
 	{.path = "workers", .type = &bp_type_workers, .flags = BP_MAIN, .size = sizeof(struct bp_config), .min = 1, .max = BP_MAX_WORKERS, .preset = "1",
 	 .help = "Number of worker threads that forward and inspect packets, or the list of their cores, such as [2, 3]."},

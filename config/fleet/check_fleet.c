@@ -25,9 +25,7 @@ static void check_login(
 	bp_check_secret_file(r, password, "password_file", c->password_file);
 }
 
-/* The gateways of a fleet know each other by their names: all with the default name would be one.
- */
-static void check_name(struct bp_reader *r, const struct bp_yaml *n)
+void bp_check_fleet_name(struct bp_reader *r, const struct bp_yaml *n)
 {
 	if (bp_yaml_find(r->root, "name") == NULL)
 		BP_AT_ERROR(r, n->key,
@@ -42,7 +40,7 @@ void bp_check_fleet_state(struct bp_reader *r, const struct bp_yaml *n, void *ba
 	const struct bp_yaml *tls = bp_yaml_find(n, "tls");
 	const struct bp_yaml *cert = bp_yaml_find(n, "tls.cert"), *key = bp_yaml_find(n, "tls.key");
 
-	check_name(r, n);
+	bp_check_fleet_name(r, n);
 	check_login(r, n, c);
 	if (tls != NULL && bp_good(n, "server") != NULL && !c->redis.tls)
 		bp_error(r->messages, tls->key->line, tls->key->column,

@@ -211,6 +211,7 @@ void bp_check_fleet_config(struct bp_reader *r, const struct bp_yaml *n, void *b
 	const struct bp_config_fleet_config *f = &((const struct bp_config *)base)->fleet.config;
 	const struct bp_yaml *directory = bp_good(n, "directory");
 
+	bp_check_fleet_name(r, n);
 	check_pair(r, n, "cert_file", "key_file");
 	check_pair(r, n, "username", "password_file");
 	bp_check_secret_file(r, bp_good(n, "key_file"), "key_file", f->key_file);

@@ -2,7 +2,7 @@
 /* Rows of the table in test_settings.c for section fleet, included in it. */
 /* clang-format off */
 #define FLEET PORTS "fleet:\n  name: f\n  "
-#define FLEET_CONFIG_ PORTS "fleet:\n  name: f\n  config:\n    "
+#define FLEET_CONFIG_ PORTS "name: g\nfleet:\n  name: f\n  config:\n    "
 #define FLEET_SERVER "server: \"etcd://h:1\"\n    "
 #define FLEET_KEYS "keys: [/k]\n    "
 #define FLEET_CONFIG FLEET_CONFIG_ FLEET_SERVER FLEET_KEYS

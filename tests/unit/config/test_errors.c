@@ -113,6 +113,9 @@ static void the_state_of_a_fleet_is_checked(void **state)
 	says(PORTS "fleet: {name: f, state: {server: \"redis://10.0.0.1\"}}\n",
 		"f.yaml:2:18: fleet.state: the gateway has no 'name'; expected a name that no "
 		"other gateway of the fleet has\n");
+	says(PORTS "fleet: {name: f, config: {server: \"etcd://h:1\", keys: [/k]}}\n",
+		"f.yaml:2:18: fleet.config: the gateway has no 'name'; expected a name that no "
+		"other gateway of the fleet has\n");
 	/* given, it may be the default */
 	says(PORTS "name: biplane\nfleet: {name: f, state: {server: \"redis://10.0.0.1\"}}\n", "");
 }
