@@ -107,7 +107,7 @@ static void text_of(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const struct bp_mqtt_publish *p, struct bp_watch_topic *t)
 {
 	memset(t, 0, sizeof(*t));
-	t->client = (uint32_t)bp_flow_client_hash(&in->table, f) | 1;
+	t->client = bp_state_client(in, f);
 	t->topic_len = p->topic_len;
 	t->client_port = (uint16_t)(f->k1 >> 16);
 	t->ip6 = (f->flags & BP_FLOW_IP6) != 0;

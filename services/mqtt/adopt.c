@@ -317,14 +317,16 @@ static void clear(struct bp_flow *f)
 	__atomic_store_n(&f->life, life, __ATOMIC_RELEASE);
 }
 
-/* Restores the positions before the burst if none of its alarms was published; the first of each
- * flow is restored last. */
+/* Restores the windows and positions before the burst if none of its alarms was published; the
+ * first position of each flow is restored last. */
 static void restore_burst(struct bp_mqtt_worker *in)
 {
 	const uint64_t lines =
 		(uint64_t)in->table.groups * BP_FLOW_WAYS * sizeof(struct bp_flow) / 64;
 	struct bp_journal *j = in->journal;
 
+	if (j->burst_ring_head == bp_ring_head(in->ring))
+		bp_window_restore_burst(in);
 	for (unsigned i = BP_JOURNAL_NOTES;
 		i-- != 0 && j->burst_ring_head == bp_ring_head(in->ring);) {
 		const uint64_t line = (uint32_t)j->note[i] - 1;

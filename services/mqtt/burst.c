@@ -71,6 +71,46 @@ static NOINLINE void verify(struct bp_mqtt_burst *b)
 	}
 }
 
+/* ---- windows ---- */
+
+/* The rule of the topic's memo if its value is one of a window, which fits in a cell. */
+static inline const struct bp_rule *window_rule(const struct bp_mqtt_worker *in,
+	const struct bp_mqtt_burst *b, const struct bp_rule *rules, uint32_t i)
+{
+	const struct bp_flow *f = b->l[i].flow;
+	const struct bp_rule *rule;
+
+	if (b->p[i].body == 0 || f->memo_gen != in->gen || f->memo_rule >= BP_MEMO_MULTIPLE)
+		return NULL;
+	rule = &rules[f->memo_rule];
+	return rule->fast_window != BP_RULE_FAST_NO && bp_window_fits(&in->windows, &rule->window)
+		       ? rule
+		       : NULL;
+}
+
+/* Finds the windows of the frames: the topics of their flows may still differ. */
+static NOINLINE void find_windows(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
+{
+	const struct bp_window_table *t = &in->windows;
+	const struct bp_rule *rules = bp_ruleset_rule(in->rules, 0), *rule;
+	uint64_t keyed = 0;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		rule = window_rule(in, b, rules, i);
+		if (rule == NULL)
+			continue;
+		bp_window_place_key(t, &b->window[i], rule, b->p[i].topic_hash);
+		keyed |= (uint64_t)1 << i;
+	}
+	for (uint64_t left = keyed; left != 0; left &= left - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctzll(left);
+
+		rule = &rules[b->l[i].flow->memo_rule];
+		if (bp_window_place_cell(t, &b->window[i], rule))
+			b->windows |= (uint64_t)1 << i;
+	}
+}
+
 /* ---- counters ---- */
 
 /* The slot of a rule if no rule matches. */
@@ -198,21 +238,64 @@ static enum verdict evaluate_sparkplug(struct bp_mqtt_worker *in, const struct b
 	return QUIET + bp_condition_holds(&rule->raise, *value);
 }
 
-/* evaluate() for a value that is not a short number as text; topic: its hash. */
-static NOINLINE enum verdict evaluate_other(struct bp_mqtt_worker *in, const struct bp_rule *rule,
-	uint64_t topic, const uint8_t *payload, uint32_t len, double *sparkplug_value)
+/* Adds a value to the window of frame i. */
+static inline enum verdict add_to_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	const struct bp_rule *rule, uint32_t i, double value)
+{
+	const struct bp_window_use u = {.rule = rule,
+		.now_ns = in->mono_ns,
+		.client = bp_state_client(in, b->l[i].flow),
+		.worker = (uint16_t)in->worker,
+		.undo = bp_journal_burst_window(in->journal)};
+	double result;
+
+	switch (bp_window_place_add(&in->windows, &b->window[i], &u, value, &result)) {
+	case BP_WINDOW_VALUE:
+		b->result[i] = result;
+		return QUIET + bp_condition_holds(&rule->raise, result);
+	case BP_WINDOW_NONE:
+		bp_tally(in, BP_C_WINDOW_NO_RESULT);
+		return QUIET;
+	default:
+		return GENERAL;
+	}
+}
+
+static NOINLINE enum verdict evaluate_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	const struct bp_rule *rule, uint32_t i, const uint8_t *payload, uint32_t len)
+{
+	uint32_t digits;
+	unsigned point;
+	double value;
+
+	if (!(b->windows >> i & 1))
+		return GENERAL;
+	if (rule->fast_window == BP_RULE_FAST_TEXT &&
+		bp_number_digits_before(payload + len, len, &digits, &point))
+		value = (double)(int32_t)digits / bp_number_scale[point];
+	else if (!bp_value_at(in, rule->source, payload, len, &value))
+		return GENERAL;
+	return add_to_window(in, b, rule, i, value);
+}
+
+/* evaluate() for a value that is not a short number as text. */
+static NOINLINE enum verdict evaluate_other(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	const struct bp_rule *rule, uint32_t i, const uint8_t *payload, uint32_t len)
 {
 	uint32_t digits, n = len;
 	const uint8_t *at;
 	unsigned point;
 	double value;
 
+	if (rule->fast_window != BP_RULE_FAST_NO)
+		return evaluate_window(in, b, rule, i, payload, len);
 	if (rule->fast == BP_RULE_FAST_SPARKPLUG)
-		return evaluate_sparkplug(in, rule, topic, payload, len, sparkplug_value);
+		return evaluate_sparkplug(
+			in, rule, b->p[i].topic_hash, payload, len, &b->result[i]);
 	if (rule->fast == BP_RULE_FAST_NO || rule->fast == BP_RULE_FAST_NO_SPARKPLUG)
 		return GENERAL;
 	if (rule->fast == BP_RULE_FAST_PART)
-		return evaluate_part(in, rule, topic, payload, len);
+		return evaluate_part(in, rule, b->p[i].topic_hash, payload, len);
 	at = json_number(in, rule, payload, &n);
 	if (at != NULL && bp_number_digits_before(at + n, n, &digits, &point))
 		return QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
@@ -221,16 +304,16 @@ static NOINLINE enum verdict evaluate_other(struct bp_mqtt_worker *in, const str
 	return QUIET + bp_condition_holds(&rule->raise, value);
 }
 
-/* GENERAL: no value, or the rule has state. */
-static inline enum verdict evaluate(struct bp_mqtt_worker *in, const struct bp_rule *rule,
-	uint64_t topic, const uint8_t *payload, uint32_t len, double *sparkplug_value)
+/* GENERAL: no value, or the rule has state other than a window. */
+static inline enum verdict evaluate(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	const struct bp_rule *rule, uint32_t i, const uint8_t *payload, uint32_t len)
 {
 	uint32_t digits;
 	unsigned point;
 
 	if (__builtin_expect(rule->fast != BP_RULE_FAST_TEXT, 0) ||
 		__builtin_expect(!bp_number_digits_before(payload + len, len, &digits, &point), 0))
-		return evaluate_other(in, rule, topic, payload, len, sparkplug_value);
+		return evaluate_other(in, b, rule, i, payload, len);
 	return QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
 }
 
@@ -246,14 +329,16 @@ static inline bool flow_matches(const struct bp_flow *f, const struct bp_lookup 
 }
 
 /*
- * Evaluates a parsed frame without changing state; *slot is that of the rule in the statistics. `l`
- * is the result of the lookup: the candidate may be another flow by now, or none. The topic is
- * compared by its hash, which covers its length.
+ * Evaluates frame i, which was parsed, without changing state other than a window; *slot is that of
+ * the rule in the statistics. The candidate of the lookup may be another flow by now, or none. The
+ * topic is compared by its hash, which covers its length.
  */
-static inline enum verdict evaluate_frame(struct bp_mqtt_worker *in,
-	const struct burst_constants *now, const uint8_t *frame, const struct bp_lookup *l,
-	const struct bp_single_publish *p, uint32_t *slot, double *sparkplug_value)
+static inline enum verdict evaluate_frame(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	const struct burst_constants *now, uint32_t i, uint32_t *slot)
 {
+	const uint8_t *frame = b->frame[i];
+	const struct bp_lookup *l = &b->l[i];
+	const struct bp_single_publish *p = &b->p[i];
 	const struct bp_flow *f = l->flow;
 	uint32_t body = p->body;
 	const struct bp_rule *rule;
@@ -271,7 +356,7 @@ static inline enum verdict evaluate_frame(struct bp_mqtt_worker *in,
 		return f->memo_rule == BP_MEMO_MULTIPLE ? GENERAL : QUIET;
 	rule = &now->rules[f->memo_rule];
 	*slot = rule->slot;
-	return evaluate(in, rule, p->topic_hash, frame + body, p->end - body, sparkplug_value);
+	return evaluate(in, b, rule, i, frame + body, p->end - body);
 }
 
 /* Frame i, of `len` bytes of MQTT, is read: its stream moves on. The journal first, and neither
@@ -290,10 +375,13 @@ static inline void advance(
 	f->publishes++;
 }
 
-/* The alarm of a frame that raises. */
-static NOINLINE void raise_alarm(struct bp_mqtt_worker *in, const uint8_t *frame, struct bp_flow *f,
-	const struct bp_single_publish *p, double sparkplug_value)
+/* The alarm of frame i, which raises. */
+static NOINLINE void raise_alarm(
+	struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b, uint32_t i)
 {
+	const struct bp_single_publish *p = &b->p[i];
+	const uint8_t *frame = b->frame[i];
+	struct bp_flow *f = b->l[i].flow;
 	const struct bp_rule *rule = bp_ruleset_rule(in->rules, f->memo_rule);
 	struct bp_frame parsed = {.data = frame,
 		.contiguous = p->end,
@@ -319,8 +407,8 @@ static NOINLINE void raise_alarm(struct bp_mqtt_worker *in, const uint8_t *frame
 		publish.properties = ++publish.payload; /* none */
 	publish.payload_len = (uint32_t)(frame + p->end - publish.payload);
 	/* evaluation did without it, and so does a clone */
-	if (rule->fast == BP_RULE_FAST_SPARKPLUG)
-		of.value = sparkplug_value;
+	if (rule->windowed || rule->fast == BP_RULE_FAST_SPARKPLUG)
+		of.value = b->result[i];
 	else if (rule->action != BP_ACTION_MIRROR || in->record_mirrored)
 		(void)bp_value_at(
 			in, rule->source, publish.payload, publish.payload_len, &of.value);
@@ -346,7 +434,7 @@ static NOINLINE void raise_alarms(
 	for (uint64_t left = raised; left != 0; left &= left - 1) {
 		const uint32_t i = (uint32_t)__builtin_ctzll(left);
 
-		raise_alarm(in, b->frame[i], b->l[i].flow, &b->p[i], b->sparkplug_value[i]);
+		raise_alarm(in, b, i);
 	}
 }
 
@@ -360,7 +448,7 @@ static inline enum verdict decide_single(struct bp_mqtt_worker *in, struct bp_mq
 
 	if (__builtin_expect(p->body == 0, 0))
 		return GENERAL;
-	verdict = evaluate_frame(in, now, b->frame[i], &b->l[i], p, &slot, &b->sparkplug_value[i]);
+	verdict = evaluate_frame(in, b, now, i, &slot);
 	if (__builtin_expect(verdict != GENERAL, 1)) {
 		advance(now, i, b->l[i].flow, p->len);
 		count_publishes(in, tally, slot, 1);
@@ -487,6 +575,9 @@ void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	}
 	if (in->rules->n_sparkplug != 0)
 		bp_sparkplug_prefetch(in, b);
+	b->windows = 0;
+	if (in->rules->n_windows != 0)
+		find_windows(in, b);
 	if (b->numbers == 0)
 		behind_general = decide(in, b, general, arg);
 	else

@@ -4,6 +4,7 @@
 
 #include "services/mqtt/inspect.h"
 #include "proto/net/frame.h"
+#include "shm/rules/window_place.h"
 
 /*
  * Frames that are inspected together in stages, so that the memory that each needs is prefetched
@@ -43,8 +44,10 @@ struct bp_mqtt_burst {
 	uint64_t same_template; /* p[i] was read four frames at a time: same_template.h */
 	uint64_t numbers;       /* of these, those whose number[i] was read */
 	uint64_t raises;        /* of these, those that raise, if their flow fits */
+	uint64_t windows;       /* those whose value is one of window[i] */
 	uint32_t number[BP_MQTT_BURST] __attribute__((aligned(16)));
-	double sparkplug_value[BP_MQTT_BURST]; /* of rules with BP_RULE_FAST_SPARKPLUG */
+	double result[BP_MQTT_BURST]; /* of windows, and of BP_RULE_FAST_SPARKPLUG */
+	struct bp_window_place window[BP_MQTT_BURST];
 };
 _Static_assert(BP_MQTT_BURST == 64, "a bit of a word for each");
 

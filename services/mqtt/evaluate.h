@@ -76,6 +76,8 @@ void bp_window_note_due(struct bp_mqtt_worker *in, uint64_t due_ns);
 uint64_t bp_window_timer(const struct bp_mqtt_worker *in);
 /* After a restart: undoes the changes of the segment in the journal. */
 void bp_window_restore(struct bp_mqtt_worker *in);
+/* The same for the frames of a burst. */
+void bp_window_restore_burst(struct bp_mqtt_worker *in);
 
 /* Whether a value repeats the truth of its part, and so changes nothing else of the combination. */
 static inline bool bp_combination_repeats(const struct bp_mqtt_worker *in,

@@ -463,7 +463,16 @@ unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budg
 
 bool bp_flow_is_unproven(const struct bp_flow *f);
 /* The flow's client as 64 bits under the table's key: an IPv4 address, or an IPv6 /64. */
-uint64_t bp_flow_client_hash(const struct bp_flow_table *t, const struct bp_flow *f);
+static inline uint64_t bp_flow_client_hash(const struct bp_flow_table *t, const struct bp_flow *f)
+{
+	uint64_t client = f->k0 >> 32;
+
+	/* an IPv4 key holds the address; for IPv6, a /64 is one client, since a client may use all
+	 * its addresses */
+	if (f->flags & BP_FLOW_IP6)
+		memcpy(&client, f->client_ip, sizeof(client));
+	return bp_mix(client ^ t->key[1], t->key[0]);
+}
 /* The index of its counts: client_bytes[] and so on. */
 uint32_t bp_flow_client(const struct bp_flow_table *t, const struct bp_flow *f);
 /* The flow holds `bytes` of arena blocks more, or less. */

@@ -170,17 +170,6 @@ void bp_flow_evict(struct bp_flow_table *t, struct bp_flow *f)
  * takes slots from itself (longest queue drop, as in stochastic fair queueing).
  */
 
-/* An IPv4 key holds the address; for IPv6, a /64 is one client, since a client may use all its
- * addresses. */
-uint64_t bp_flow_client_hash(const struct bp_flow_table *t, const struct bp_flow *f)
-{
-	uint64_t client = f->k0 >> 32;
-
-	if (f->flags & BP_FLOW_IP6)
-		memcpy(&client, f->client_ip, sizeof(client));
-	return bp_mix(client ^ t->key[1], t->key[0]);
-}
-
 uint32_t bp_flow_client(const struct bp_flow_table *t, const struct bp_flow *f)
 {
 	return (uint32_t)(bp_flow_client_hash(t, f) >> 32) % BP_CLIENTS;

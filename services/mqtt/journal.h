@@ -20,7 +20,8 @@
  * made, all results of the segment are complete and nothing is undone. Otherwise no alarm was
  * published, and the per-topic state of rules is undone as well.
  *
- * For frames that burst.c reads without the general path, only positions are recorded.
+ * For frames that burst.c reads without the general path, positions are recorded, and changes of
+ * windows.
  *
  * One flow is processed at a time. Its first cache line is copied before any change, the other
  * lines before the first change there: nearly every segment needs only the first. The journal is in
@@ -40,10 +41,12 @@ struct bp_journal {
 	uint32_t lines;               /* of 64 bytes that are copied; 0: the flow is new */
 	uint32_t undos, window_undos; /* the latter: one more than fit if there were more */
 	uint64_t window_serial;       /* of the segments with more */
+	uint64_t burst_windows;       /* records of the burst in `window`; then window_undos is 0 */
 	struct bp_flow before;
 	struct bp_rule_undo undo[BP_JOURNAL_UNDO];
 	struct bp_window_undo window[BP_JOURNAL_WINDOWS];
 };
+_Static_assert(BP_JOURNAL_WINDOWS >= BP_JOURNAL_NOTES, "one for each frame of a burst");
 _Static_assert(sizeof(struct bp_journal) <= BP_JOURNAL_BYTES, "there is no space for the journal");
 
 /* The compiler moves no store across. */
@@ -132,15 +135,33 @@ static inline struct bp_window_undo *bp_journal_window(struct bp_journal *j)
 	return &j->window[j->window_undos++];
 }
 
-/* Before the first frame of a burst is noted, and after the last: those of [from, to) are. */
+/* Of a burst that is complete: no ring has this position. */
+#define BP_JOURNAL_NO_BURST UINT64_MAX
+
+/* Before the first frame of a burst is noted, and after the last: those of [from, to) are. All of
+ * them are complete by one store: a part of them must not be undone. */
 static inline void bp_journal_burst(
 	struct bp_journal *j, const struct bp_ring *ring, uint32_t from, uint32_t to)
 {
 	bp_journal_order();
+	j->burst_ring_head = BP_JOURNAL_NO_BURST;
+	bp_journal_order();
 	memset(&j->note[from], 0, (to - from) * sizeof(j->note[0]));
+	j->burst_windows = 0;
 	bp_journal_order();
 	j->burst_ring_head = bp_ring_head(ring);
 	bp_journal_order();
+}
+
+/* The record for the change of a window by the next frame of a burst. */
+static inline struct bp_window_undo *bp_journal_burst_window(struct bp_journal *j)
+{
+	struct bp_window_undo *undo = &j->window[j->burst_windows];
+
+	undo->cell = UINT64_MAX;
+	bp_journal_order();
+	j->burst_windows++;
+	return undo;
 }
 
 static inline void bp_journal_end(struct bp_journal *j)

@@ -132,6 +132,12 @@ static inline bool bp_within_budget(struct bp_mqtt_worker *in)
 	return bp_within_budget_is(in, bp_work_may(&in->work));
 }
 
+/* The client that owns the states of its publications. */
+static inline uint32_t bp_state_client(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return (uint32_t)bp_flow_client_hash(&in->table, f) | 1;
+}
+
 /*
  * The implementation whose behaviour is assumed for this direction: for brokers, and for an
  * unproven stream, the standard.

@@ -86,12 +86,6 @@ void bp_tally_state_loss(struct bp_mqtt_worker *in, enum bp_state_loss loss)
 		bp_tally(in, loss_counter[loss]);
 }
 
-/* The client that owns the states. */
-static uint32_t client_of(const struct bp_mqtt_worker *in, const struct bp_flow *f)
-{
-	return (uint32_t)bp_flow_client_hash(&in->table, f) | 1;
-}
-
 /* `value`: NULL where the payload has none. */
 static __attribute__((noinline, cold)) void report(const struct bp_mqtt_worker *in,
 	const struct bp_rule *rule, const double *value, enum bp_verdict verdict)
@@ -112,7 +106,7 @@ static inline void apply(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 								      : BP_VERDICT_NOTHING;
 	} else {
 		struct bp_rule_undo *undo = bp_journal_undo(in->journal, bp_rule_undos(rule));
-		const uint32_t client = client_of(in, of->flow);
+		const uint32_t client = bp_state_client(in, of->flow);
 		enum bp_state_loss loss;
 
 		bp_work_add(&in->work, BP_WORK_STATE);
@@ -163,7 +157,7 @@ static __attribute__((noinline)) void evaluate_window(
 	const struct evaluation *j, const struct bp_rule *rule)
 {
 	struct bp_mqtt_worker *in = j->in;
-	const uint32_t client = client_of(in, j->of.flow);
+	const uint32_t client = bp_state_client(in, j->of.flow);
 	struct bp_evaluated of = j->of;
 
 	if (bp_window_step(in, rule, j->topic_hash, client, &j->of, &of.value))
@@ -222,7 +216,8 @@ static void evaluate(struct evaluation *j, uint32_t index)
 	if (__builtin_expect(rule->windowed, 0))
 		evaluate_window(j, rule);
 	else if (rule->role == BP_RULE_PART)
-		bp_combination_evaluate(in, rule, &j->of, j->topic_hash, client_of(in, j->of.flow));
+		bp_combination_evaluate(
+			in, rule, &j->of, j->topic_hash, bp_state_client(in, j->of.flow));
 	else
 		apply(in, rule, &j->of, j->topic_hash, NULL);
 }

@@ -18,7 +18,7 @@
 void bp_sparkplug_store(struct bp_mqtt_worker *in, const struct bp_evaluated *j, uint64_t key,
 	uint64_t value, uint32_t data)
 {
-	const uint32_t client = (uint32_t)bp_flow_client_hash(&in->table, j->flow) | 1;
+	const uint32_t client = bp_state_client(in, j->flow);
 	const enum bp_state_loss loss = bp_sparkplug_state_store(
 		in->sparkplug, in->sparkplug_len, key, client, value, data, in->mono_ns);
 

@@ -5,13 +5,21 @@
 
 /* The step between a value and the conditions of a rule with a window. */
 
-static void charge(struct bp_mqtt_worker *in, const struct bp_window_spec *w)
+/* Without an account, the burst path evaluates what is free for the shortest frame. */
+_Static_assert(BP_WORK_PACKET + BP_WORK_RULE + BP_WORK_VALUE + BP_WORK_WINDOW +
+			       BP_WINDOW_FEW * BP_WORK_WINDOW_RANK <=
+		       BP_WORK_PER_BYTE * (54 + BP_WORK_FRAMING),
+	"bp_window_is_fast()");
+
+static void charge(
+	struct bp_mqtt_worker *in, const struct bp_window_spec *w, const struct bp_window_use *u)
 {
 	const uint64_t one =
 		w->function == BP_WINDOW_PERCENTILE ? BP_WORK_WINDOW_RANK : BP_WORK_WINDOW_VALUE;
-
-	const uint64_t n =
-		bp_window_in_classes(w) ? bp_window_classes(in->windows.stride) : w->values;
+	const bool visited = !bp_window_moves(w) || u->inexact;
+	const uint64_t n = bp_window_in_classes(w) ? bp_window_classes(in->windows.stride)
+			   : visited               ? w->values
+						   : 0;
 
 	bp_work_add(&in->work, BP_WORK_WINDOW + n * one);
 }
@@ -46,9 +54,9 @@ bool bp_window_step(struct bp_mqtt_worker *in, const struct bp_rule *rule, uint6
 		.undo = bp_journal_window(in->journal)};
 	enum bp_window_result r;
 
-	charge(in, &rule->window);
 	u.unlogged = bp_window_unlogged(in->journal->window_serial, u.worker);
 	r = bp_window_add(&in->windows, &u, of->value, result);
+	charge(in, &rule->window, &u);
 	bp_window_note_due(in, u.due_ns);
 	if (u.coarsened)
 		bp_tally(in, BP_C_WINDOW_COARSENED);
@@ -74,20 +82,33 @@ bool bp_window_step(struct bp_mqtt_worker *in, const struct bp_rule *rule, uint6
 	return false;
 }
 
+/* Undoes the last of n changes in the journal. */
+static void undo(struct bp_mqtt_worker *in, struct bp_journal *j, uint64_t n)
+{
+	in->counters->v[BP_C_WINDOW_EMPTIED] +=
+		!bp_window_undo(&in->windows, &j->window[n - 1], (uint16_t)in->worker);
+	bp_journal_order();
+}
+
 void bp_window_restore(struct bp_mqtt_worker *in)
 {
 	struct bp_journal *j = in->journal;
-	uint64_t *emptied = &in->counters->v[BP_C_WINDOW_EMPTIED];
 
 	if (j->window_undos > BP_JOURNAL_WINDOWS) {
-		*emptied += bp_window_empty_unlogged(
+		in->counters->v[BP_C_WINDOW_EMPTIED] += bp_window_empty_unlogged(
 			&in->windows, bp_window_unlogged(j->window_serial, (uint16_t)in->worker));
 		j->window_undos = BP_JOURNAL_WINDOWS;
 	}
-	while (j->window_undos != 0) {
-		*emptied += !bp_window_undo(
-			&in->windows, &j->window[j->window_undos - 1], (uint16_t)in->worker);
-		bp_journal_order();
-		j->window_undos--;
-	}
+	for (; j->window_undos != 0; j->window_undos--)
+		undo(in, j, j->window_undos);
+}
+
+void bp_window_restore_burst(struct bp_mqtt_worker *in)
+{
+	struct bp_journal *j = in->journal;
+
+	if (j->burst_windows > BP_JOURNAL_NOTES)
+		j->burst_windows = BP_JOURNAL_NOTES; /* it is damaged */
+	for (; j->burst_windows != 0; j->burst_windows--)
+		undo(in, j, j->burst_windows);
 }

@@ -22,7 +22,7 @@
 
 /* Whether a worker can evaluate a value by this rule immediately, and how it finds the value. */
 enum bp_rule_fast {
-	BP_RULE_FAST_NO, /* it keeps state */
+	BP_RULE_FAST_NO, /* it keeps state; see fast_window */
 	BP_RULE_FAST_TEXT,
 	BP_RULE_FAST_JSON,
 	BP_RULE_FAST_BINARY,
@@ -73,8 +73,9 @@ struct bp_rule {
 	uint8_t role;        /* enum bp_rule_role */
 	uint8_t name_len;
 	uint16_t to_len;
-	uint8_t value_type; /* enum bp_value_type, for readers: that of its source */
-	uint8_t windowed;   /* the conditions evaluate `window` */
+	uint8_t value_type;  /* enum bp_value_type, for readers: that of its source */
+	uint8_t windowed;    /* the conditions evaluate `window` */
+	uint8_t fast_window; /* enum bp_rule_fast, of a window without other state */
 	/* second line and on */
 	struct bp_short_ranges short_raise; /* `raise`, for short numbers */
 	struct bp_condition clear;

@@ -78,6 +78,14 @@ static uint8_t fast_way(const struct bp_value_source *source, bool stateless)
 	return BP_RULE_FAST_NO;
 }
 
+static uint8_t window_way(const struct bp_rule *r, const struct bp_value_source *source)
+{
+	if (!r->windowed || r->stateful || !bp_window_is_fast(&r->window) ||
+		source->kind == BP_VALUE_SPARKPLUG)
+		return BP_RULE_FAST_NO;
+	return fast_way(source, true);
+}
+
 /* true raises and false clears: the values 1 and 0. */
 static void combination_fill(struct bp_rule *r, const struct bp_combination_spec *c)
 {
@@ -144,6 +152,7 @@ static int rule_fill(struct bp_draft *d, uint32_t i)
 	if (s->quiet_ns != 0 || s->deadband != 0)
 		r->stateful |= BP_RULE_HAS_LAST;
 	r->fast = fast_way(&d->sources[r->source], !r->stateful && !r->windowed);
+	r->fast_window = window_way(r, &d->sources[r->source]);
 	r->name_len = (uint8_t)name;
 	r->to_len = (uint16_t)to;
 	r->to_client = memmem(s->to, to, "{client}", 8) != NULL;
@@ -222,6 +231,7 @@ static int part_fill(
 	r->fast = fast_way(&d->sources[r->source], false);
 	if (!r->windowed && fast_way(&d->sources[r->source], true) == BP_RULE_FAST_TEXT)
 		r->fast = BP_RULE_FAST_PART;
+	r->fast_window = BP_RULE_FAST_NO;
 	r->uid = bp_part_uid(d->rules[rule].uid, k);
 	r->part.max_age_ns = s->max_age_ns;
 	r->part.combination = rule;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shm/rules/ruleset_image.h"
+#include "shm/rules/window.h"
 
 /* Whether n elements of `size` bytes at `offset` are in the image, with the required alignment. */
 static bool array_valid(
@@ -76,6 +77,8 @@ static bool window_valid(const struct bp_rule *r)
 {
 	const struct bp_window_spec *w = &r->window;
 
+	if (r->fast_window != BP_RULE_FAST_NO && (!r->windowed || !bp_window_is_fast(w)))
+		return false;
 	return !r->windowed ||
 	       (is_bool(&w->given) && is_bool(&w->tumbling) && w->function < BP_WINDOW_FUNCTIONS &&
 		       w->values <= BP_WINDOW_VALUES_MAX &&

@@ -31,6 +31,7 @@
 #define BP_WINDOW_TRIES 4096u
 #define BP_WINDOW_IDLE_NS (3600 * 1000000000ull)
 #define BP_WINDOW_PANES 16u
+#define BP_WINDOW_FEW 32u /* values that any function visits in a short time */
 
 struct bp_window_bucket {
 	_Atomic uint64_t lock; /* the lowest 16 bits: owner + 1; 0: none. Above: changes so far */
@@ -107,7 +108,19 @@ uint64_t bp_window_stride(uint32_t max_values);
 /* Buckets for at least n windows: twice as many cells, so that hardly a bucket is full. */
 uint64_t bp_window_buckets(uint32_t n);
 /* Values of this function that a cell of the stride has space for. */
-uint32_t bp_window_capacity(uint64_t stride, enum bp_window_function f);
+static inline uint32_t bp_window_capacity(uint64_t stride, enum bp_window_function f)
+{
+	const uint64_t data = stride - sizeof(struct bp_window) - sizeof(struct bp_watch_topic);
+	const uint64_t n =
+		data / (f == BP_WINDOW_RATE ? sizeof(struct bp_window_timed) : sizeof(double));
+
+	return n < BP_WINDOW_VALUES_MAX ? (uint32_t)n : BP_WINDOW_VALUES_MAX;
+}
+/* Whether a cell has space for the values of the window. */
+static inline bool bp_window_fits(const struct bp_window_table *t, const struct bp_window_spec *w)
+{
+	return w->values <= bp_window_capacity(t->stride, (enum bp_window_function)w->function);
+}
 
 /* Whether the window is a percentile over time, of classes of values. */
 bool bp_window_in_classes(const struct bp_window_spec *w);
@@ -158,11 +171,24 @@ struct bp_window_use {
 	bool evicted;    /* another window was replaced */
 	bool coarsened;  /* the classes of a percentile: their error has doubled */
 	bool not_shown;  /* the topic is too long for results without a value */
+	bool inexact;    /* all values were visited, since their sum is not exact */
 	uint64_t due_ns; /* of the window; 0: never */
 };
 /* Adds a finite value to the window of (rule, topic). */
 enum bp_window_result bp_window_add(
 	const struct bp_window_table *t, struct bp_window_use *u, double value, double *result);
+
+/* Whether a value does not visit the other ones, as long as their sum is exact. */
+static inline bool bp_window_moves(const struct bp_window_spec *w)
+{
+	return w->function == BP_WINDOW_MEAN || w->function == BP_WINDOW_SUM ||
+	       w->function == BP_WINDOW_COUNT || w->function == BP_WINDOW_DELTA;
+}
+/* Whether a value has a short bounded cost, but for sums that are not exact. */
+static inline bool bp_window_is_fast(const struct bp_window_spec *w)
+{
+	return w->values != 0 && (w->values <= BP_WINDOW_FEW || bp_window_moves(w));
+}
 
 /* Whether the window has results when its time passes without a value. */
 bool bp_window_expires(const struct bp_window_spec *w);

@@ -27,14 +27,6 @@ uint64_t bp_window_data_size(uint64_t stride)
 	return stride - sizeof(struct bp_window) - TEXT;
 }
 
-uint32_t bp_window_capacity(uint64_t stride, enum bp_window_function f)
-{
-	const uint64_t n = bp_window_data_size(stride) /
-			   (f == BP_WINDOW_RATE ? sizeof(struct bp_window_timed) : sizeof(double));
-
-	return n < BP_WINDOW_VALUES_MAX ? (uint32_t)n : BP_WINDOW_VALUES_MAX;
-}
-
 static bool lock(const struct bp_window_table *t, struct bp_window_bucket *b, uint16_t worker)
 {
 	for (unsigned i = 0; i < BP_WINDOW_TRIES; i++)
@@ -192,10 +184,12 @@ static enum bp_window_result change(const struct bp_window_table *t, struct bp_w
 		atomic_store_explicit(key_at, key, memory_order_relaxed);
 	}
 	next.changes++;
-	if (w->values != 0)
+	if (w->values != 0) {
 		r = bp_window_values_add(w, &next, c->data, value, u->now_ns, result);
-	else
+		u->inexact = next.outside != 0;
+	} else {
 		r = bp_window_panes_add(w, &next, c->data, size, &d, value, u->now_ns, result);
+	}
 	bp_window_store(&c->state, &next, sizeof(next));
 	if (bp_window_expires(w)) {
 		write_text(t, c, u);
@@ -218,10 +212,9 @@ enum bp_window_result bp_window_add(
 	enum bp_window_result r = BP_WINDOW_NOT_STORED;
 	int way;
 
-	u->evicted = u->not_shown = u->coarsened = false;
+	u->evicted = u->not_shown = u->coarsened = u->inexact = false;
 	u->due_ns = 0;
-	if (u->rule->window.values >
-		bp_window_capacity(t->stride, (enum bp_window_function)u->rule->window.function))
+	if (!bp_window_fits(t, &u->rule->window))
 		return BP_WINDOW_NOT_STORED;
 	if (bp_window_in_classes(&u->rule->window) && bp_window_classes(t->stride) == 0)
 		return BP_WINDOW_NOT_STORED;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "shm/rules/window_parts.h"
+#include "shm/rules/window_ring.h"
 
 /*
  * Windows over values: a ring. No error accumulates, and a value that has left the window has no
@@ -155,9 +155,8 @@ static bool rate_of(const struct bp_window_timed *v, uint32_t n, uint32_t first,
 	return true;
 }
 
-/* False: it has no result. */
-static bool of_values(const struct bp_window_spec *w, const void *data, uint32_t n, uint32_t first,
-	double *result)
+bool bp_window_of_values(const struct bp_window_spec *w, const void *data, uint32_t n,
+	uint32_t first, double *result)
 {
 	const double *v = data;
 
@@ -194,104 +193,14 @@ static bool of_values(const struct bp_window_spec *w, const void *data, uint32_t
 
 /* ---- the ring ---- */
 
-static uint32_t slot_size(const struct bp_window_spec *w)
-{
-	return w->function == BP_WINDOW_RATE ? sizeof(struct bp_window_timed) : sizeof(double);
-}
-
 void bp_window_values_place(
 	const struct bp_window_spec *w, const struct bp_window_state *s, struct bp_window_change *d)
 {
-	d->len = slot_size(w);
-	d->offset = (s->at < w->values ? s->at : 0) * d->len;
-}
-
-static void sum_add(struct bp_window_state *s, double v)
-{
-	bp_exact_sum x;
-
-	s->outside += !bp_exact_of(v, &x);
-	s->sum += x;
-}
-
-static void sum_remove(struct bp_window_state *s, double v)
-{
-	bp_exact_sum x;
-
-	s->outside -= !bp_exact_of(v, &x);
-	s->sum -= x;
-}
-
-/* Once in a while, so that damage of the shared memory does not last. */
-static __attribute__((noinline)) void sum_again(
-	const struct bp_window_spec *w, struct bp_window_state *s, const double *v)
-{
-	s->sum = 0;
-	s->outside = 0;
-	for (uint32_t i = 0; i < w->values; i++)
-		sum_add(s, v[i]);
-}
-
-static bool is_summed(const struct bp_window_spec *w)
-{
-	return w->function == BP_WINDOW_MEAN || w->function == BP_WINDOW_SUM;
-}
-
-/* Replaces the value at `slot`. */
-static void put(const struct bp_window_spec *w, struct bp_window_state *s, double *slot, double v)
-{
-	if (is_summed(w)) {
-		if (s->n >= w->values)
-			sum_remove(s, *slot);
-		sum_add(s, v);
-	}
-	*slot = v;
-}
-
-/* The function of the full ring, of which `first` is the oldest value. */
-static bool result_of(const struct bp_window_spec *w, struct bp_window_state *s, const void *data,
-	uint32_t first, double *result)
-{
-	if (!is_summed(w))
-		return of_values(w, data, w->values, first, result);
-	if (first == 0)
-		sum_again(w, s, data);
-	if (__builtin_expect(s->outside != 0, 0))
-		return of_values(w, data, w->values, first, result);
-	*result = bp_exact_double(s->sum);
-	if (w->function == BP_WINDOW_MEAN)
-		*result /= w->values;
-	return true;
+	bp_window_ring_place(w, s, d);
 }
 
 enum bp_window_result bp_window_values_add(const struct bp_window_spec *w,
 	struct bp_window_state *s, uint64_t *data, double value, uint64_t now_ns, double *result)
 {
-	uint32_t at = s->at < w->values ? s->at : 0;
-
-	if (s->n == 0) {
-		s->begin_ns = now_ns;
-		s->sum = 0;
-		s->outside = 0;
-	}
-	if (s->last_ns < now_ns)
-		s->last_ns = now_ns; /* another worker may be slightly ahead */
-	if (w->function == BP_WINDOW_RATE)
-		((struct bp_window_timed *)(void *)data)[at] =
-			(struct bp_window_timed){value, s->last_ns};
-	else
-		put(w, s, (double *)(void *)data + at, value);
-	s->at = at = at + 1 == w->values ? 0 : at + 1;
-	/* a damaged image may give the window of one rule to another one: there may be more values
-	 */
-	s->n = s->n < w->values ? s->n + 1 : w->values;
-	if (s->n < w->values)
-		return BP_WINDOW_NONE;
-	s->full = 1;
-	s->has_result = result_of(w, s, data, at, result);
-	if (s->has_result)
-		s->result = *result;
-	if (w->tumbling)
-		s->n = s->at = 0;
-	return s->has_result ? BP_WINDOW_VALUE : BP_WINDOW_NONE;
+	return bp_window_ring_add(w, s, data, value, now_ns, result);
 }

@@ -27,7 +27,7 @@ static struct rig_frames frames;
 /* Small tables: all of them are copied for each instruction. */
 static void open_rig(struct rig *r, uint32_t batch)
 {
-	struct bp_rule_spec rule[3];
+	struct bp_rule_spec rule[4];
 	struct bp_config_mqtt *m;
 
 	rig_defaults(r);
@@ -56,7 +56,10 @@ static void open_rig(struct rig *r, uint32_t batch)
 	rule[2] = rig_rule("w", "state/#", BP_COND_GT, 80);
 	rule[2].window =
 		(struct bp_window_spec){.given = true, .function = BP_WINDOW_MEAN, .values = 3};
-	rig_rules(r, rule, 3);
+	rule[3] = rig_rule("m", "mean/#", BP_COND_GT, 80); /* on the burst path */
+	rule[3].window =
+		(struct bp_window_spec){.given = true, .function = BP_WINDOW_MEAN, .values = 3};
+	rig_rules(r, rule, 4);
 	r->bursts = batch != 0;
 	r->burst_size = batch;
 }
@@ -124,10 +127,10 @@ static void record_browser(void)
 	rig_send(&rig, &tls, BROKER, tls_server12, sizeof(tls_server12));
 }
 
-/* Four clients: QoS 0, aliases of version 5, QoS 1 in cut packets, IPv6. No one pings. */
+/* Clients: QoS 0, aliases of version 5, QoS 1 in cut packets, IPv6, a window. No one pings. */
 static void record(void)
 {
-	struct peer plain, aliases, cut, six;
+	struct peer plain, aliases, cut, six, mean;
 	struct bytes b = {0};
 	char value[16];
 
@@ -140,11 +143,17 @@ static void record(void)
 	rig_connect_alias(&rig, &aliases, "aliases", 8, 8);
 	rig_connect(&rig, &cut, 4, "cut");
 	rig_connect(&rig, &six, 4, "six");
+	peer_init(&mean, false, 7, 800, 850);
+	rig_connect(&rig, &mean, 4, "mean");
 	for (unsigned i = 0; i < 6; i++) {
 		snprintf(value, sizeof(value), "%u.5", 79 + i);
-		for (unsigned k = 0; k < 12; k++) {
+		for (unsigned k = 0; k < 20; k++) {
 			text(&b, "plant/plain", k % 4 == 0 ? "81.5" : "79.5", 0, 0);
 			rig_send_bytes(&rig, &plain, CLIENT, &b);
+		}
+		for (unsigned k = 0; k < 4; k++) {
+			text(&b, "mean/m", k == 0 ? "83.5" : value, 0, 0);
+			rig_send_bytes(&rig, &mean, CLIENT, &b);
 		}
 		text(&b, "state/a", value, 0, 0);
 		text(&b, "state/a", i % 3 == 0 ? "70" : "90", 0, 0);

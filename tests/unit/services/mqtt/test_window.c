@@ -229,6 +229,68 @@ static void windows_survive_restart_and_reload(void **state)
 	rig_close(&rig);
 }
 
+/* The same alarms, each with its result, whether frames take the general path or that of bursts. */
+static void same_results_in_bursts(void **state)
+{
+	static const char *const text[] = {
+		"1", "9.25", "-3", "1e3", "12345678", "0.1", "x", "100000000000", "-0.5"};
+	enum { RULES = 6, TOPICS = 3 };
+	struct told_list told[2];
+	uint64_t general[2], none[2];
+	char topic[16];
+
+	(void)state;
+	for (unsigned bursts = 0; bursts < 2; bursts++) {
+		struct bp_rule_spec r[RULES] = {window_rule("mean", BP_WINDOW_MEAN, 3, 50),
+			window_rule("sum", BP_WINDOW_SUM, 40, 1),
+			window_rule("max", BP_WINDOW_MAX, 4, 100),
+			window_rule("long", BP_WINDOW_MAX, 33, 100),
+			window_rule("rate", BP_WINDOW_RATE, 2, 10),
+			window_rule("tumbling", BP_WINDOW_STDDEV, 5, 1)};
+		struct peer peer[RULES * TOPICS];
+		uint64_t seed = 7;
+
+		r[5].window.tumbling = true;
+		for (unsigned i = 0; i < RULES; i++)
+			snprintf(r[i].filter, sizeof(r[i].filter), "t/%u/+", i);
+		rig_defaults(&rig);
+		rig.bursts = bursts != 0;
+		rig.burst_size = 32;
+		rig_open(&rig);
+		rig_rules(&rig, r, RULES);
+		for (unsigned i = 0; i < RULES * TOPICS; i++) {
+			peer_init(&peer[i], false, 1 + i, 1 + i, 2);
+			rig_connect(&rig, &peer[i], 4, "x");
+		}
+		for (unsigned n = 0; n < 3000; n++) {
+			const unsigned i = test_below(&seed, RULES * TOPICS);
+
+			snprintf(topic, sizeof(topic), "t/%u/%u", i % RULES, i);
+			rig_publish_text(&rig, &peer[i], topic,
+				text[test_below(&seed, sizeof(text) / sizeof(text[0]))]);
+		}
+		rig_flush(&rig);
+		general[bursts] = rig.n_general;
+		none[bursts] = rig_count(&rig, BP_C_WINDOW_NO_RESULT);
+		told[bursts] = rig_told(&rig);
+		rig_close(&rig);
+	}
+	assert_true(told[0].n > 500);
+	assert_int_equal(told[0].n, told[1].n);
+	for (size_t i = 0; i < told[0].n; i++) {
+		assert_true(told[0].a[i].value == told[1].a[i].value);
+		assert_string_equal(told[0].a[i].rule, told[1].a[i].rule);
+		assert_string_equal(told[0].a[i].topic, told[1].a[i].topic);
+		assert_int_equal(told[0].a[i].client_port, told[1].a[i].client_port);
+	}
+	told_free(&told[0]);
+	told_free(&told[1]);
+	assert_int_equal(none[0], none[1]);
+	assert_true(none[0] > 100);
+	/* setup, text without a value, rules "long" and, for an inexact sum, "sum" */
+	assert_true(general[1] < 1500);
+}
+
 /* A client that invents topics evicts windows of its own. */
 static void one_client_cannot_take_all_windows(void **state)
 {
@@ -290,6 +352,7 @@ int main(void)
 		cmocka_unit_test(each_share_of_the_table_expires),
 		cmocka_unit_test(long_topics_have_no_result_by_time),
 		cmocka_unit_test(windows_survive_restart_and_reload),
+		cmocka_unit_test(same_results_in_bursts),
 		cmocka_unit_test(one_client_cannot_take_all_windows),
 		cmocka_unit_test(a_percentile_over_time_counts_classes),
 	};
