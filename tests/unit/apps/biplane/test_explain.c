@@ -13,6 +13,7 @@
 #include "apps/biplane/explain/explain.h"
 #include "biplane/counters/mqtt.h"
 #include "rig.h"
+#include "shm/rules/combination.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "tests/unit/proto/tls/hellos.h"
 
@@ -294,6 +295,43 @@ static void window_is_filled(void **state)
 	x = topic(TOPIC);
 	assert_check(element(x, "rules", 0), "window", "info count of each 90 s; it has 1 values");
 	json_decref(x);
+}
+
+/* Each part of the key has its value, and the window of that topic. */
+static void parts_of_a_combination(void **state)
+{
+	static const uint8_t all[] = {BP_STEP_ALL | 2, BP_STEP_PART, BP_STEP_PART | 1};
+	struct bp_combination_spec *c = calloc(1, sizeof(*c) + 2 * sizeof(c->part[0]));
+	struct bp_rule_spec rule = rig_rule("dry", "", BP_COND_GT, 0);
+	json_t *x;
+
+	assert_non_null(c);
+	c->part[0] = rig_rule("", "plant/{press}/temperature", BP_COND_GT, 80);
+	c->part[1] = rig_rule("", "pressures/{press}", BP_COND_LT, 2);
+	c->part[1].window =
+		(struct bp_window_spec){.given = true, .function = BP_WINDOW_MEAN, .values = 2};
+	memcpy(c->program.step, all, sizeof(all));
+	c->program.len = sizeof(all);
+	c->n_parts = 2;
+	rule.combination = c;
+	rule.repeat = BP_REPEAT_ON_CHANGE;
+	activate(&rule, 1);
+	rig_connect(&rig, &peer, 4, "oven-7");
+	rig_publish_text(&rig, &peer, TOPIC, "90.5");
+	rig_publish_text(&rig, &peer, "pressures/oven", "1");
+	rig_publish_text(&rig, &peer, "pressures/oven", "2");
+	for (unsigned i = 0; i < 2; i++) {
+		x = topic(i == 0 ? TOPIC : "pressures/oven");
+		assert_string_equal(text(x, "verdict"), "raised");
+		assert_check(element(x, "rules", 0), "part",
+			"info plant/{press}/temperature > 80: true, last value 90.5, 0 us ago");
+		assert_check(element(x, "rules", 0), "window",
+			"info mean of the last 2 values; it has 2 of 2 values, the newest of 0 us "
+			"ago; last result 1.5");
+		assert_check(element(x, "rules", 0), "combination", "info true");
+		json_decref(x);
+	}
+	free(c);
 }
 
 static void values_that_are_not_found(void **state)
@@ -622,6 +660,7 @@ int main(void)
 		EXPLAIN(hold_in_progress),
 		EXPLAIN(quiet_time_and_deadband),
 		EXPLAIN(window_is_filled),
+		EXPLAIN(parts_of_a_combination),
 		EXPLAIN(values_that_are_not_found),
 		EXPLAIN(a_gateway_without_planes_or_rules),
 		EXPLAIN(a_connection_by_its_ends),
