@@ -54,6 +54,19 @@ static json_t *severity(uint8_t severity)
 	return name != NULL ? json_string(name) : json_null();
 }
 
+static json_t *value(const struct bp_alarm *a)
+{
+	switch (bp_alarm_value_type(a->value_text)) {
+	case BP_ALARM_BOOLEAN:
+		return json_boolean(a->value != 0);
+	case BP_ALARM_STRING:
+	case BP_ALARM_STRING_TRUNCATED:
+		return text(bp_alarm_value_string(a), bp_alarm_value_len(a->value_text));
+	default:
+		return isfinite(a->value) ? json_real(a->value) : json_null();
+	}
+}
+
 json_t *bp_replay_alarm(const struct bp_alarm *a)
 {
 	json_t *o = json_object();
@@ -67,7 +80,7 @@ json_t *bp_replay_alarm(const struct bp_alarm *a)
 	json_object_set_new(o, "client_id",
 		a->client_id_len ? text(bp_alarm_client_id(a), a->client_id_len) : json_null());
 	json_object_set_new(o, "topic", text(bp_alarm_topic(a), a->topic_len));
-	json_object_set_new(o, "value", isfinite(a->value) ? json_real(a->value) : json_null());
+	json_object_set_new(o, "value", value(a));
 	json_object_set_new(
 		o, "action", json_string(a->flags & BP_ALARM_F_MIRROR ? "mirror" : "publish"));
 	json_object_set_new(o, "publish_topic", text(bp_alarm_to(a), a->to_len));

@@ -59,11 +59,21 @@ def parsed(kind, payload):
         return None
 
 
+def whole_text(payload):
+    try:
+        text = payload.decode()
+    except UnicodeDecodeError:
+        return []
+    return [text.strip(" \t\r\n")] if payload else []
+
+
 def values_of(source, payload):
     """A list of values: more than one only for an array; empty: no value."""
     if isinstance(payload, sparkplug.Reading):
         return payload.values(source)
     kind = next((k for k in ("json", "cbor", "msgpack") if k in source), None) if isinstance(source, dict) else None
+    if isinstance(source, dict) and source.get("type") == "string" and kind is None:
+        return whole_text(payload)
     if kind is None:
         text = payload.decode("latin-1")
         return [finite(float(text))] if NUMBER.fullmatch(text) else []
@@ -74,12 +84,17 @@ def values_of(source, payload):
     return values
 
 
+def beginning(text):
+    """What the envelope has of a string: the complete characters of its first 63 bytes."""
+    return text.encode()[:63].decode(errors="ignore")
+
+
 def verdicts(rule, values):
     """Whether the values meet raise, and clear, and the value of the alarm (None: not compared)"""
     up, down = rule["raise"], rule.get("clear")
     if len(values) == 1 and "[*]" not in str(rule.get("value")):
         v = values[0]
-        return holds(up, v), down is not None and holds(down, v), v if isinstance(v, float) else None
+        return holds(up, v), down is not None and holds(down, v), beginning(v) if isinstance(v, str) else v
     if rule["value"]["match"] == "any":
         return any(holds(up, v) for v in values), down is not None and all(holds(down, v) for v in values), None
     return (all(holds(up, v) for v in values),
@@ -131,6 +146,8 @@ class Pair:
 def levels(pattern, topic):
     """The text at the levels {NAME}; None: no match."""
     a, b = pattern.split("/"), topic.split("/")
+    if topic.startswith("$") and a[0] in ("#", "+"):
+        return None
     if a[-1] == "#" and len(b) >= len(a) - 1:
         a, b = a[:-1], b[:len(a) - 1]
     if len(a) != len(b):

@@ -53,9 +53,14 @@ def lost(out):
     return {n: out["counters"][n] for n in names if out["counters"].get(n)}
 
 
+def same_value(want, got):
+    if want is None or isinstance(want, (str, bool)):
+        return want is None or (type(want), want) == (type(got), got)
+    return math.isclose(want, got, rel_tol=1e-14, abs_tol=0)
+
+
 def same(a, b):
-    return len(a) == len(b) and all(x[:2] == y[:2] and (x[2] is None or math.isclose(x[2], y[2], rel_tol=1e-14, abs_tol=0))
-                                    for x, y in zip(a, b))
+    return len(a) == len(b) and all(x[:2] == y[:2] and same_value(x[2], y[2]) for x, y in zip(a, b))
 
 
 def compare(out, rules, pubs):
