@@ -28,7 +28,7 @@ static inline void varint_field(
 	switch (f->number) {
 	case METRIC_ALIAS:
 		e->alias_at = position(payload, f);
-		e->short_alias = f->len == 1;
+		e->alias_len = (uint8_t)f->len;
 		break;
 	case METRIC_DATATYPE:
 		e->datatype = (uint32_t)varint(f->data, f->data + f->len);
@@ -167,8 +167,12 @@ void bp_sparkplug_index_metric(const uint8_t *payload, size_t len,
 static bool has_alias(
 	const uint8_t *payload, size_t len, const struct bp_sparkplug_entry *e, uint64_t alias)
 {
-	if (__builtin_expect(e->short_alias, 1))
-		return payload[e->alias_at] == alias;
+	const uint8_t *at = payload + e->alias_at;
+
+	if (e->alias_len == 1)
+		return *at == alias;
+	if (e->alias_len == 2)
+		return ((*at & 0x7f) | (uint32_t)at[1] << 7) == alias;
 	return varint(payload + e->alias_at, payload + len) == alias;
 }
 

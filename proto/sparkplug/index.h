@@ -17,8 +17,8 @@ struct bp_sparkplug_entry {
 	uint16_t name_at, name_len; /* name_at 0: none */
 	uint16_t alias_at;          /* 0: none */
 	uint16_t value_at, value_len;
-	uint8_t field;           /* enum bp_sparkplug_field; 0: no value */
-	uint8_t short_alias : 1; /* of one byte */
+	uint8_t field; /* enum bp_sparkplug_field; 0: no value */
+	uint8_t alias_len;
 	uint8_t is_null : 1, is_historical : 1;
 };
 

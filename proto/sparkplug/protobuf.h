@@ -30,15 +30,23 @@ struct bp_pb_field {
 	uint32_t len;
 };
 
-/* protobuf.c: varints of more than one byte. */
+/* protobuf.c: varints of any length. */
 bool bp_pb_long_varint(const uint8_t **at, const uint8_t *end, uint64_t *value);
 /* protobuf.c: skips the fields of a group up to its end. */
 bool bp_pb_skip_group(const uint8_t **at, const uint8_t *end, uint32_t number);
 
 static inline bool bp_pb_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
-	if (*at != end && **at < 0x80) {
-		*value = *(*at)++;
+	const uint8_t *p = *at;
+
+	if (p != end && *p < 0x80) {
+		*value = *p;
+		*at = p + 1;
+		return true;
+	}
+	if (end - p >= 2 && p[1] < 0x80) {
+		*value = (*p & 0x7f) | (uint32_t)p[1] << 7;
+		*at = p + 2;
 		return true;
 	}
 	return bp_pb_long_varint(at, end, value);

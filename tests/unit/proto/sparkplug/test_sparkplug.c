@@ -206,6 +206,34 @@ static void metrics_are_found_by_name_or_alias(void **state)
 		BP_SPARKPLUG_FOUND);
 }
 
+/* Also with bytes that its number does not need. */
+static void aliases_of_every_length_are_found(void **state)
+{
+	static const uint64_t alias[] = {0, 127, 128, 300, 16383, 16384, 1ull << 40, UINT64_MAX};
+	static const uint8_t longer[] = {0x10, 0x85, 0x00, 0x70, 1}; /* 5 in two bytes */
+	struct bp_sparkplug_metric m;
+	double v;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(alias) / sizeof(alias[0]); i++) {
+		struct bp_sparkplug_wanted w = {.name = "t", .has_alias = true, .alias = alias[i]};
+		struct spb b = {.n = 0}, one = {.n = 0};
+
+		spb_number(&one, SPB_ALIAS, alias[i]);
+		spb_double(&one, SPB_DOUBLE, 7);
+		spb_metric(&b, NULL, 5, 10, 1);
+		spb_bytes(&b, SPB_METRICS, one.p, one.n);
+		assert_int_equal(find(&b, w, &m), BP_SPARKPLUG_FOUND);
+		assert_true(bp_sparkplug_number(&m, 0, &v) && v == 7);
+		w.alias ^= 0x80;
+		assert_int_equal(find(&b, w, &m), BP_SPARKPLUG_ABSENT);
+		spb_bytes(&b, SPB_METRICS, longer, sizeof(longer));
+		w.alias = 5;
+		assert_int_equal(find(&b, w, &m), BP_SPARKPLUG_FOUND);
+		assert_int_equal(m.field, SPB_BOOLEAN);
+	}
+}
+
 static void the_last_value_that_is_not_historical_counts(void **state)
 {
 	struct bp_sparkplug_metric m;
@@ -421,6 +449,7 @@ int main(void)
 		cmocka_unit_test(payloads_of_the_reference_encoder_are_read),
 		cmocka_unit_test(beginnings_of_payloads_are_malformed_or_shorter),
 		cmocka_unit_test(metrics_are_found_by_name_or_alias),
+		cmocka_unit_test(aliases_of_every_length_are_found),
 		cmocka_unit_test(the_last_value_that_is_not_historical_counts),
 		cmocka_unit_test(an_index_has_as_many_metrics_as_fit),
 		cmocka_unit_test(integers_have_the_width_and_sign_of_their_datatype),
