@@ -146,6 +146,8 @@ struct bp_mqtt_connect {
 	uint8_t version; /* enum bp_mqtt_version */
 	const uint8_t *client_id;
 	uint16_t client_id_len;  /* 0: the broker assigns one */
+	uint16_t user_len;
+	const uint8_t *user;     /* NULL: no user name */
 	uint16_t keep_alive;     /* seconds */
 	uint16_t alias_max;      /* version 5: Topic Alias Maximum; the limit for the broker */
 	bool clean;              /* clean session, clean start */

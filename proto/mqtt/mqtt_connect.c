@@ -75,31 +75,44 @@ static enum bp_mqtt_error take_will(struct bp_mqtt_reader *r, struct bp_mqtt_vie
  * treats an invalid string, or one that exceeds the end, as missing, and continues after the bytes
  * that it has read.
  */
-static enum bp_mqtt_error take_credential(
-	struct bp_mqtt_reader *r, struct bp_mqtt_view *view, uint8_t version, bool string)
+static enum bp_mqtt_error take_user(
+	struct bp_mqtt_reader *r, struct bp_mqtt_view *view, struct bp_mqtt_connect *c)
 {
-	enum bp_mqtt_error e = BP_MQTT_OK;
+	enum bp_mqtt_error e;
 	const uint8_t *s;
 	uint16_t len;
 
-	if (version == BP_MQTT_V31 && r->p == r->end)
+	if (c->version == BP_MQTT_V31 && r->p == r->end)
 		return BP_MQTT_OK;
-	if (string)
-		e = bp_mqtt_take_string(r, view, &s, &len);
-	else if (!bp_mqtt_take_binary(r, &s, &len))
-		e = BP_MQTT_E_TRUNCATED;
-	return version == BP_MQTT_V31 && e != BP_MQTT_OK ? bp_mqtt_violation(view, e) : e;
+	e = bp_mqtt_take_string(r, view, &s, &len);
+	if (e != BP_MQTT_OK)
+		return c->version == BP_MQTT_V31 ? bp_mqtt_violation(view, e) : e;
+	c->user = s;
+	c->user_len = len;
+	return BP_MQTT_OK;
 }
 
-static enum bp_mqtt_error take_credentials(
-	struct bp_mqtt_reader *r, struct bp_mqtt_view *view, uint8_t version, uint8_t flags)
+static enum bp_mqtt_error take_password(
+	struct bp_mqtt_reader *r, struct bp_mqtt_view *view, uint8_t version)
+{
+	const uint8_t *s;
+	uint16_t len;
+
+	if ((version == BP_MQTT_V31 && r->p == r->end) || bp_mqtt_take_binary(r, &s, &len))
+		return BP_MQTT_OK;
+	return version == BP_MQTT_V31 ? bp_mqtt_violation(view, BP_MQTT_E_TRUNCATED)
+				      : BP_MQTT_E_TRUNCATED;
+}
+
+static enum bp_mqtt_error take_credentials(struct bp_mqtt_reader *r, struct bp_mqtt_view *view,
+	uint8_t flags, struct bp_mqtt_connect *c)
 {
 	enum bp_mqtt_error e = BP_MQTT_OK;
 
 	if ((flags & F_USER) != 0)
-		e = take_credential(r, view, version, true);
+		e = take_user(r, view, c);
 	if ((flags & F_PASSWORD) != 0 && e == BP_MQTT_OK)
-		e = take_credential(r, view, version, false);
+		e = take_password(r, view, c->version);
 	return e;
 }
 
@@ -154,7 +167,7 @@ enum bp_mqtt_error bp_mqtt_connect(struct bp_mqtt_view *view, uint8_t fixed_flag
 		if (e != BP_MQTT_OK)
 			return e;
 	}
-	e = take_credentials(&r, view, c.version, flags);
+	e = take_credentials(&r, view, flags, &c);
 	if (e != BP_MQTT_OK)
 		return e;
 	if (r.p != r.end)

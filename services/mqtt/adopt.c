@@ -191,9 +191,14 @@ static bool adopt_reassembly(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 
 static void adopt_client_id(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
-	if (f->client_id != 0 && f->client_id_len != 0 &&
+	const bool user = f->session & BP_SESSION_USER;
+
+	if (f->client_id != 0 && (f->client_id_len != 0 || user) &&
 		bp_adopt_block(in, f, f->client_id, f->client_id_len))
 		return;
+	if (f->client_id != 0 || user)
+		f->session |= BP_SESSION_NO_ID;
+	f->session &= (uint8_t)~BP_SESSION_USER;
 	f->client_id = 0;
 	f->client_id_len = 0;
 }

@@ -470,7 +470,7 @@ static void apply_session(
 	f->version = r->version;
 	f->flags = (uint8_t)((f->flags & ~BP_FLOW_MIDWAY) | r->flags);
 	apply_handshake(f, r);
-	f->session = r->session | BP_SESSION_ADOPTED;
+	f->session = r->session | BP_SESSION_ADOPTED | (f->session & BP_SESSION_USER);
 	if (f->client_id_len != 0)
 		f->session = (uint8_t)((f->session & ~BP_SESSION_NO_ID) | no_id);
 	f->has_alias_max = r->has_alias_max;

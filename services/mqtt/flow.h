@@ -85,6 +85,7 @@ enum bp_stream {
 #define BP_SESSION_ADOPTED 0x20       /* its state is of another gateway of the fleet */
 #define BP_SESSION_ALIAS_CHANGED 0x40 /* a topic alias was given to another topic */
 #define BP_SESSION_ALIASES_LOST 0x02  /* a topic alias may refer to an unknown topic */
+#define BP_SESSION_USER 0x80          /* it has a user name: identity.c */
 
 /* Indexed by the bit of `suspicious`; packet.c. */
 extern const uint16_t bp_mqtt_suspicious_counter[16];

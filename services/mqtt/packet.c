@@ -99,25 +99,6 @@ void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t v
 		bp_tally(in, bp_mqtt_suspicious_counter[__builtin_ctz(violations)]);
 }
 
-/* A client identifier without memory remains unknown: it is only informative. */
-void bp_mqtt_keep_client_id(
-	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *id, uint16_t n)
-{
-	bp_flow_release(in, f, f->client_id);
-	f->client_id = 0;
-	f->client_id_len = 0;
-	f->session &= (uint8_t)~BP_SESSION_NO_ID;
-	if (n == 0)
-		return;
-	f->client_id = bp_flow_alloc(in, f, n);
-	if (f->client_id == 0) {
-		f->session |= BP_SESSION_NO_ID;
-		return;
-	}
-	f->client_id_len = n;
-	memcpy(bp_reassembly_data(in->reassembly, f->client_id), id, n);
-}
-
 static void read_connect(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body)
 {
@@ -143,7 +124,7 @@ static void read_connect(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 			       (c.clean ? BP_SESSION_CLEAN : 0));
 	f->alias_max[BP_FROM_BROKER] = c.alias_max;
 	f->has_alias_max |= 1 << BP_FROM_BROKER;
-	bp_mqtt_keep_client_id(in, f, c.client_id, c.client_id_len);
+	bp_mqtt_keep_identity(in, f, &c);
 	bp_will_keep(in, f, &c);
 }
 

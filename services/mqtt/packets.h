@@ -10,8 +10,14 @@
  * many were read: less than n where what follows may not be read yet. */
 uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq);
+/* identity.c: the client identifier and the user name of a CONNECT, or another identifier. */
+void bp_mqtt_keep_identity(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c);
 void bp_mqtt_keep_client_id(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *id, uint16_t n);
+/* The user name, *len bytes; NULL: none is known. */
+const uint8_t *bp_mqtt_user(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint16_t *len);
 /* Stops the inspection of the connection for this reason; its bytes are still forwarded. */
 void bp_mqtt_stop_inspection(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_counter_t reason);

@@ -268,7 +268,7 @@ static uint8_t connect_version(struct bp_mqtt_worker *in, struct bp_flow *f, con
 
 	if (bp_mqtt_connect(NULL, 0, body, len, &c) != BP_MQTT_OK)
 		return 0;
-	bp_mqtt_keep_client_id(in, f, c.client_id, c.client_id_len);
+	bp_mqtt_keep_identity(in, f, &c);
 	f->alias_max[BP_FROM_BROKER] = c.alias_max; /* counts with the answer */
 	s->expect_type = 0;
 	ask(in, s, BP_MQTT_CONNACK, c.version, end);
