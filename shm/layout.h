@@ -56,13 +56,13 @@
  *   history      DP main       samples of counters, one a second: shm/history.h (element: a word)
  *   rules        CP            two banks of an image, see shm/rules/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
- *   rule_state   DP worker     state of (rule, topic); shared by workers with compare-and-swap
- *   sparkplug    DP worker     births of Sparkplug B: shm/rules/sparkplug_state.h; shared likewise
- *   watch        DP worker     time of the last publication on topics of absence rules; shared by
- *                              workers with compare-and-swap
- *   watch_topic  DP worker     the text of these topics
- *   part_state   DP worker     truths of parts of combinations; shared likewise
- *   window_buckets, windows  DP worker  windows of (rule, topic): shm/rules/window.h
+ *   policy_stats DP worker     struct bp_policy_stats, [worker * (max_policy_rules + 1) + slot];
+ * slot 0: packets that match no rule of the policy rule_state   DP worker     state of (rule,
+ * topic); shared by workers with compare-and-swap sparkplug    DP worker     births of Sparkplug B:
+ * shm/rules/sparkplug_state.h; shared likewise watch        DP worker     time of the last
+ * publication on topics of absence rules; shared by workers with compare-and-swap watch_topic  DP
+ * worker     the text of these topics part_state   DP worker     truths of parts of combinations;
+ * shared likewise window_buckets, windows  DP worker  windows of (rule, topic): shm/rules/window.h
  *   alarm_ring   DP worker     byte rings, one per worker: see shm/ring.h
  *   alarm_tail   CP            struct bp_ring_tail, one per worker: how far the rings were read
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
@@ -219,6 +219,13 @@ struct bp_rule_stats {
 	_Atomic uint64_t matched, no_value, raised, cleared;
 };
 
+/* Of a rule of the policy. */
+struct bp_policy_stats {
+	_Atomic uint64_t matched;    /* packets that it decided about */
+	_Atomic uint64_t undecided;  /* it would have, but who the client is is not known */
+	_Atomic uint64_t matched_ns; /* Unix time of the latest one with action observe */
+};
+
 #define BP_ALARM_LOG_LEN 4096
 struct bp_alarm_log {
 	_Atomic uint64_t seq; /* odd while CP writes it; seq/2 = position + 1 in the log's order */
@@ -290,6 +297,8 @@ struct bp_shm {
 	struct bp_generation rules; /* images: struct bp_ruleset */
 	struct bp_rule_stats *rule_stats;
 	uint32_t max_rules;
+	struct bp_policy_stats *policy_stats;
+	uint32_t max_policy_rules;
 	struct bp_rule_state *rule_state;
 	uint64_t rule_state_len;
 	struct bp_sparkplug_state *sparkplug;

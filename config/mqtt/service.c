@@ -6,6 +6,7 @@
 #include "config/mqtt/schema.h"
 #include "config/segment.h"
 #include "shm/mqtt/mqtt_tables.h"
+#include "shm/rules/policy.h"
 
 #define MAX_RULES_MIN 1u
 
@@ -24,8 +25,11 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 		BP_RING_OVERHEAD + bp_ring_capacity(min_value(m->enabled ? m->alarm_queue_size : 0,
 					   BP_ALARM_RING_MIN));
 	const uint64_t reassembly = min_value(m->enabled ? m->reassembly_total / workers : 0, 128);
+	const uint32_t max_policy_rules = m->enabled ? m->max_policy_rules : 0;
 
-	capacity[BP_MT_RULES] = 2 * bp_ruleset_bank_size(max_rules);
+	capacity[BP_MT_RULES] =
+		2 * (bp_ruleset_bank_size(max_rules) + bp_policy_bank_size(max_policy_rules));
+	capacity[BP_MT_POLICY_STATS] = workers * (max_policy_rules + 1ull);
 	capacity[BP_MT_RULE_STATS] = workers * max_rules;
 	capacity[BP_MT_RULE_STATE] = bp_rule_state_len(m->enabled ? m->max_alarm_states : 0);
 	capacity[BP_MT_SPARKPLUG] = bp_rule_state_len(m->enabled ? m->max_sparkplug_metrics : 0);
@@ -60,6 +64,7 @@ static void release(void *settings)
 	for (uint32_t i = 0; i < m->n_rules; i++)
 		free(m->rules[i].combination);
 	free(m->rules);
+	free(m->policy.rules);
 }
 
 const struct bp_config_service bp_config_service_mqtt = {

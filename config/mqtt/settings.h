@@ -3,6 +3,7 @@
 #define BP_CONFIG_MQTT_SETTINGS_H
 
 #include "biplane/aggregation.h"
+#include "biplane/policy.h"
 #include "biplane/rule.h"
 #include "config/config.h"
 
@@ -90,6 +91,7 @@ struct bp_config_mqtt {
 	uint32_t max_combination_values;
 	uint32_t max_windows, max_window_values;
 	uint32_t max_rules;
+	uint32_t max_policy_rules;
 	uint64_t alarm_queue_size; /* bytes per worker */
 	struct bp_config_publisher publisher;
 	struct bp_config_kafka kafka;
@@ -97,6 +99,7 @@ struct bp_config_mqtt {
 	struct bp_config_spool spool;
 	uint32_t n_rules;
 	struct bp_rule_spec *rules; /* owned by the configuration */
+	struct bp_policy_spec policy;
 };
 BP_CONFIG_SERVICE(mqtt, MQTT)
 

@@ -9,6 +9,7 @@
 
 #include "controlplane/process/clock.h"
 #include "shm/hash.h"
+#include "shm/rules/policy.h"
 
 static int by_value(const void *a, const void *b)
 {
@@ -76,10 +77,30 @@ static uint64_t sum_severities(const struct bp_ruleset *rs)
 	return sum;
 }
 
+/* The order of its rules counts. */
+static bool same_policy(const struct bp_ruleset *a, const struct bp_ruleset *b)
+{
+	if (a->policy_given != b->policy_given || a->policy_preset != b->policy_preset ||
+		a->n_policy != b->n_policy)
+		return false;
+	for (uint32_t i = 0; i < a->n_policy; i++)
+		if (bp_policy_rule(a, i)->uid != bp_policy_rule(b, i)->uid)
+			return false;
+	return true;
+}
+
 static int build(struct bp_rules *r, const struct bp_config_mqtt *mqtt,
 	const struct bp_ruleset *old, char *err, size_t err_size)
 {
 	uint64_t size = (r->shm->rules.bank_size + 63) & ~63ull;
+	struct bp_ruleset_input input = {.specs = mqtt->rules,
+		.n = mqtt->n_rules,
+		.max_rules = r->shm->max_rules,
+		.clone = &mqtt->mirror,
+		.policy = &mqtt->policy,
+		.max_policy_rules = r->shm->max_policy_rules,
+		.old = old,
+		.now_ns = bp_unix_ns()};
 	int rc;
 
 	r->image = aligned_alloc(64, size);
@@ -89,8 +110,8 @@ static int build(struct bp_rules *r, const struct bp_config_mqtt *mqtt,
 	}
 	memset(r->image, 0, size);
 	r->next = bp_generation_next(&r->shm->rules);
-	rc = bp_ruleset_build(r->image, r->shm->rules.bank_size, mqtt->rules, mqtt->n_rules,
-		r->shm->max_rules, &mqtt->mirror, old, r->next >> 1, bp_unix_ns(), err, err_size);
+	input.generation = r->next >> 1;
+	rc = bp_ruleset_compile(r->image, r->shm->rules.bank_size, &input, err, err_size);
 	if (rc == 0)
 		return 0;
 	free(r->image);
@@ -111,7 +132,7 @@ int bp_rules_prepare(struct bp_rules *r, const struct bp_config_mqtt *mqtt, bool
 	r->unchanged = count_common(old, r->image);
 	if (keep_same && old->generation != 0 && old->n_rules == r->image->n_rules &&
 		r->unchanged == old->n_rules && sum_severities(old) == sum_severities(r->image) &&
-		same_mirror(&old->clone, &r->image->clone))
+		same_mirror(&old->clone, &r->image->clone) && same_policy(old, r->image))
 		bp_rules_discard(r);
 	return 0;
 }

@@ -17,11 +17,18 @@
 static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size)
 {
 	const struct bp_config_mqtt *m = bp_config_mqtt(c);
+	const struct bp_ruleset_input input = {.specs = m->rules,
+		.n = m->n_rules,
+		.max_rules = shm->max_rules,
+		.clone = &m->mirror,
+		.policy = &m->policy,
+		.max_policy_rules = shm->max_policy_rules,
+		.generation = 1};
 
 	if (!m->enabled)
 		return 0;
-	if (bp_ruleset_build(bp_generation_bank(&shm->rules, 0), shm->rules.bank_size, m->rules,
-		    m->n_rules, shm->max_rules, &m->mirror, NULL, 1, 0, err, err_size) != 0)
+	if (bp_ruleset_compile(bp_generation_bank(&shm->rules, 0), shm->rules.bank_size, &input,
+		    err, err_size) != 0)
 		return -1;
 	bp_generation_publish(&shm->rules, 1 << 1);
 	return 0;
@@ -32,6 +39,8 @@ static void reset(struct bp_shm *shm)
 	bp_generation_reset(&shm->rules);
 	memset(shm->rule_stats, 0,
 		(size_t)shm->workers * shm->max_rules * sizeof(*shm->rule_stats));
+	memset(shm->policy_stats, 0,
+		(size_t)shm->workers * (shm->max_policy_rules + 1) * sizeof(*shm->policy_stats));
 }
 
 static bool enabled(const struct bp_service_setup *s)

@@ -13,6 +13,7 @@ const char *const bp_destination_name[BP_DESTINATIONS] = {
 static const struct bp_table_shape shape[BP_MQTT_TABLES] = {
 	[BP_MT_RULES] = {"rules", 1, BP_SEG_CONTROL},
 	[BP_MT_RULE_STATS] = {"rule_stats", sizeof(struct bp_rule_stats), BP_SEG_DATA},
+	[BP_MT_POLICY_STATS] = {"policy_stats", sizeof(struct bp_policy_stats), BP_SEG_DATA},
 	[BP_MT_RULE_STATE] = {"rule_state", sizeof(struct bp_rule_state), BP_SEG_DATA},
 	[BP_MT_SPARKPLUG] = {"sparkplug", sizeof(struct bp_sparkplug_state), BP_SEG_DATA},
 	[BP_MT_WATCH] = {"watch", sizeof(struct bp_watch_entry), BP_SEG_DATA},
@@ -57,6 +58,8 @@ static bool sizes_agree(const uint64_t *z, uint64_t workers)
 
 	return z[BP_MT_RULES] % 128 == 0 && z[BP_MT_RULES] / 2 >= sizeof(struct bp_ruleset) &&
 	       z[BP_MT_RULE_STATS] % workers == 0 && z[BP_MT_RULE_STATS] / workers <= UINT32_MAX &&
+	       z[BP_MT_POLICY_STATS] % workers == 0 && z[BP_MT_POLICY_STATS] >= workers &&
+	       z[BP_MT_POLICY_STATS] / workers <= UINT32_MAX &&
 	       (z[BP_MT_RULE_STATE] & (z[BP_MT_RULE_STATE] - 1)) == 0 &&
 	       z[BP_MT_RULE_STATE] >= BP_RULE_STATE_WAYS && window_sizes_agree(z) &&
 	       (z[BP_MT_SPARKPLUG] & (z[BP_MT_SPARKPLUG] - 1)) == 0 &&
@@ -113,6 +116,8 @@ static int map(
 		.bank_size = z[BP_MT_RULES] / 2};
 	m->rule_stats = address[BP_MT_RULE_STATS];
 	m->max_rules = (uint32_t)(z[BP_MT_RULE_STATS] / m->workers);
+	m->policy_stats = address[BP_MT_POLICY_STATS];
+	m->max_policy_rules = (uint32_t)(z[BP_MT_POLICY_STATS] / m->workers) - 1;
 	m->rule_state = address[BP_MT_RULE_STATE];
 	m->rule_state_len = z[BP_MT_RULE_STATE];
 	m->sparkplug = address[BP_MT_SPARKPLUG];

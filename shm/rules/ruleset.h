@@ -117,6 +117,9 @@ struct bp_ruleset {
 	uint32_t pad;
 	uint64_t window_pane_ns; /* shortest pane of the windows that expire; 0: there are none */
 	uint32_t windows, n_windows; /* offset; of struct bp_ruleset_window, by ascending uid */
+	uint32_t policy, n_policy;   /* offset; of struct bp_policy_rule */
+	uint8_t policy_given;        /* there is a policy */
+	uint8_t policy_preset;       /* enum bp_policy_action of what matches none of its rules */
 	struct bp_mirror_target clone;
 };
 
@@ -174,6 +177,18 @@ uint32_t bp_ruleset_match(const struct bp_ruleset *rs, const uint8_t *topic, uin
  */
 uint64_t bp_ruleset_bank_size(uint32_t max_rules);
 
+/* What an image is made of. */
+struct bp_policy_spec;
+struct bp_ruleset_input {
+	const struct bp_rule_spec *specs;
+	uint32_t n, max_rules;
+	const struct bp_mirror_target *clone; /* NULL: none */
+	const struct bp_policy_spec *policy;  /* NULL: none */
+	uint32_t max_policy_rules;
+	const struct bp_ruleset *old; /* NULL: none */
+	uint64_t generation, now_ns;
+};
+
 /*
  * Control plane: builds the image of `specs` in bank[0..bank_size). `old` (may be NULL) is the
  * active image: rules with the same uid keep their slot; new rules get free slots below max_rules,
@@ -183,14 +198,30 @@ uint64_t bp_ruleset_bank_size(uint32_t max_rules);
  * -1 with a sentence in err (too many rules, names or filters that do not fit, an invalid filter);
  * the bank is then unchanged.
  */
-int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *specs, uint32_t n,
-	uint32_t max_rules, const struct bp_mirror_target *clone, const struct bp_ruleset *old,
-	uint64_t generation, uint64_t now_ns, char *err, size_t err_size);
+int bp_ruleset_compile(void *bank, uint64_t bank_size, const struct bp_ruleset_input *input,
+	char *err, size_t err_size);
+/* Likewise, without a policy. */
+static inline int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *specs,
+	uint32_t n, uint32_t max_rules, const struct bp_mirror_target *clone,
+	const struct bp_ruleset *old, uint64_t generation, uint64_t now_ns, char *err,
+	size_t err_size)
+{
+	return bp_ruleset_compile(bank, bank_size,
+		&(struct bp_ruleset_input){.specs = specs,
+			.n = n,
+			.max_rules = max_rules,
+			.clone = clone,
+			.old = old,
+			.generation = generation,
+			.now_ns = now_ns},
+		err, err_size);
+}
 
 /*
  * Whether every offset and index of an image in bank[0..bank_size) stays inside it, and every slot
  * is below max_rules, so that bp_ruleset_match(), the accessors and the readers of values can trust
- * it. Generation 0 is valid. For processes that open a segment written by others.
+ * it; of the policy, all but the slots. Generation 0 is valid. For processes that open a segment
+ * written by others.
  */
 bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t max_rules);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/rules/policy.h"
 #include "shm/rules/ruleset_draft.h"
 
 /*
@@ -57,8 +58,10 @@ static int layout(struct bp_draft *d, struct bp_ruleset *h)
 	const uint64_t windows = edges + slots * sizeof(struct bp_ruleset_edge);
 	const uint64_t strings = windows + d->n_windows * sizeof(struct bp_ruleset_window);
 	const uint64_t texts = strings + d->n_strings * (uint64_t)sizeof(*d->strings);
+	const uint64_t policy = aligned(texts + d->text_bytes);
 
-	h->size = (texts + d->text_bytes + 7) & ~7ull; /* copied in words */
+	h->policy = (uint32_t)policy;
+	h->size = (policy + bp_policy_image_size(d->policy) + 7) & ~7ull; /* copied in words */
 	if (h->size > d->bank_size || h->size > IMAGE_MAX)
 		return bp_draft_too_big(d, h->size);
 	h->rules = (uint32_t)rules;
@@ -100,7 +103,7 @@ static void write_texts(struct bp_draft *d, const struct bp_ruleset *h, uint8_t 
 		r->filter = end;
 		end += r->filter_len;
 	}
-	memset(bank + end, 0, h->size - end);
+	memset(bank + end, 0, h->policy - end);
 }
 
 static void write_edges(struct bp_draft *d, const struct bp_ruleset *h, uint8_t *bank)
@@ -217,14 +220,22 @@ static uint32_t count_all(const struct bp_rule_spec *specs, uint32_t n)
 	return all < UINT32_MAX ? (uint32_t)all : UINT32_MAX;
 }
 
-int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *specs, uint32_t n,
-	uint32_t max_rules, const struct bp_mirror_target *clone, const struct bp_ruleset *old,
-	uint64_t generation, uint64_t now_ns, char *err, size_t err_size)
+static int write_policy(const struct bp_draft *d, struct bp_ruleset *h, uint8_t *image,
+	const struct bp_ruleset_input *input)
 {
-	struct bp_draft d = {.specs = specs,
-		.n_specs = n,
-		.n = count_all(specs, n),
-		.key = bp_mix64(now_ns ^ bp_mix64(generation)),
+	return bp_policy_image_write(
+		h, image, d->policy, input->max_policy_rules, input->old, d->err, d->err_size);
+}
+
+int bp_ruleset_compile(void *bank, uint64_t bank_size, const struct bp_ruleset_input *input,
+	char *err, size_t err_size)
+{
+	static const struct bp_policy_spec no_policy;
+	struct bp_draft d = {.specs = input->specs,
+		.policy = input->policy != NULL ? input->policy : &no_policy,
+		.n_specs = input->n,
+		.n = count_all(input->specs, input->n),
+		.key = bp_mix64(input->now_ns ^ bp_mix64(input->generation)),
 		.bank_size = bank_size,
 		.err = err,
 		.err_size = err_size};
@@ -232,19 +243,20 @@ int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *
 	int rc = -1;
 
 	memset(&h, 0, sizeof(h));
-	h.generation = generation;
-	h.loaded_ns = now_ns;
-	if (clone)
-		h.clone = *clone;
-	if (d.n > max_rules) {
+	h.generation = input->generation;
+	h.loaded_ns = input->now_ns;
+	if (input->clone)
+		h.clone = *input->clone;
+	if (d.n > input->max_rules) {
 		snprintf(err, err_size,
 			"%u rules, but the segment was created for %u; raise mqtt.max_rules and "
 			"restart",
-			d.n, max_rules);
+			d.n, input->max_rules);
 		return -1;
 	}
 	if (draft_init(&d) == 0 && bp_draft_rules(&d) == 0 && layout(&d, &h) == 0 &&
-		bp_draft_slots_assign(&d, max_rules, old) == 0) {
+		bp_draft_slots_assign(&d, input->max_rules, input->old) == 0 &&
+		write_policy(&d, &h, bank, input) == 0) {
 		write_image(&d, &h, bank);
 		rc = 0;
 	}

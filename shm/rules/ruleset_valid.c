@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/rules/policy.h"
 #include "shm/rules/ruleset_image.h"
 #include "shm/rules/window.h"
 
@@ -267,5 +268,5 @@ bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t 
 	       is_bool(&rs->clone.enabled) && is_bool(&rs->clone.has_ip4) &&
 	       is_bool(&rs->clone.has_ip6) && rs->clone.port < BP_MAX_PORTS &&
 	       rules_valid(rs, max_rules) && absent_valid(rs) && windows_valid(rs) &&
-	       sources_valid(rs) && trie_valid(rs);
+	       sources_valid(rs) && trie_valid(rs) && bp_policy_image_valid(rs);
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BIPLANE_POLICY_H
+#define BIPLANE_POLICY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "biplane/fib.h"
+#include "biplane/rule.h"
+
+/*
+ * The MQTT policy: which clients may connect, publish and subscribe, and to which topics. The rules
+ * have an order; the first one that a packet matches decides about it. shm/rules compiles them into
+ * the image of the alarm rules, so that a reload replaces both at once.
+ */
+
+enum bp_policy_packet {
+	BP_POLICY_ANY, /* of a rule: each of the following */
+	BP_POLICY_CONNECT,
+	BP_POLICY_WILL, /* the will message of a CONNECT */
+	BP_POLICY_PUBLISH,
+	BP_POLICY_SUBSCRIBE, /* each of its topic filters is a packet of its own here */
+	BP_POLICY_PACKETS,
+};
+
+enum bp_policy_action {
+	BP_POLICY_ALLOW,
+	BP_POLICY_OBSERVE, /* forwarded, counted, and reported as an event */
+	BP_POLICY_ACTIONS,
+	/* results only */
+	BP_POLICY_UNDECIDED = BP_POLICY_ACTIONS, /* what a rule asks for is not known */
+};
+
+enum bp_policy_identity { BP_POLICY_EVERYBODY, BP_POLICY_ANONYMOUS, BP_POLICY_USERS };
+
+#define BP_POLICY_PATTERN_MAX 255 /* bytes of a pattern of client identifiers or user names */
+#define BP_POLICY_CLIENT_LEVEL "{client}"
+#define BP_POLICY_USER_LEVEL "{user}"
+
+/* A rule of the configuration. A packet matches it if it has all of the following. */
+struct bp_policy_rule_spec {
+	char name[BP_RULE_NAME_MAX + 1];
+	uint8_t packet;   /* enum bp_policy_packet */
+	uint8_t action;   /* enum bp_policy_action */
+	uint8_t version;  /* of MQTT, enum bp_mqtt_version; 0: any */
+	uint8_t identity; /* enum bp_policy_identity */
+	uint8_t port;     /* with `has_port`: ingress port, index in the configuration */
+	uint8_t qos;      /* publications and wills: 1 + QoS; 0: any */
+	uint8_t retain;   /* likewise: 1: without, 2: with; 0: any */
+	bool has_port, has_address, has_size;
+	struct bp_prefix address; /* of the client */
+	uint32_t larger_than;     /* publications and wills: bytes of payload */
+	/* Exact, or with one *, which is any text. "": any client, any user name or none. */
+	char client[BP_POLICY_PATTERN_MAX + 1];
+	char user[BP_POLICY_PATTERN_MAX + 1];
+	/* Topic filter; a level {client} or {user} is the packet's own. "": any topic, and a packet
+	 * without a topic. */
+	char topic[BP_RULE_FILTER_MAX + 1];
+};
+
+struct bp_policy_spec {
+	bool given;
+	uint8_t preset; /* enum bp_policy_action of packets that match no rule */
+	uint32_t n_rules;
+	struct bp_policy_rule_spec *rules; /* owned by the configuration */
+};
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "shm/rules/policy.h"
+
+/* Work, in units of about a nanosecond. */
+#define STEP_RULE 4u
+#define STEP_TEXT 4u /* bytes of a text that are read in one */
+
+/* ---- topics ---- */
+
+struct level {
+	const uint8_t *p;
+	uint32_t n;
+};
+
+/* The levels of a packet's topic, so that they are found once for all rules. */
+#define LEVELS_MAX (BP_RULE_FILTER_MAX + 2u) /* the filter of a rule has fewer */
+struct topic {
+	const struct bp_policy_packet_view *packet;
+	uint32_t n;
+	struct level level[LEVELS_MAX];
+};
+
+static const uint8_t *end_of_level(const uint8_t *p, const uint8_t *end)
+{
+	const uint8_t *slash = p == end ? NULL : memchr(p, '/', (size_t)(end - p));
+
+	return slash != NULL ? slash : end;
+}
+
+static void split(struct topic *t, const struct bp_policy_packet_view *p)
+{
+	const uint8_t *at = p->topic, *end = p->topic + p->topic_len;
+
+	t->packet = p;
+	for (t->n = 0; t->n < LEVELS_MAX;) {
+		const uint8_t *slash = end_of_level(at, end);
+
+		t->level[t->n++] = (struct level){at, (uint32_t)(slash - at)};
+		if (slash == end)
+			return;
+		at = slash + 1;
+	}
+}
+
+static bool is_char(const struct level *l, char c)
+{
+	return l->n == 1 && l->p[0] == (uint8_t)c;
+}
+
+static bool is_text(const struct level *l, const char *text)
+{
+	return l->n == strlen(text) && memcmp(l->p, text, l->n) == 0;
+}
+
+/* A level of the filter of a rule: that of the packet instead of a placeholder. False: the packet
+ * has none, so nothing matches. */
+static bool resolve(struct level *l, const struct bp_policy_packet_view *p)
+{
+	if (l->n == 0 || l->p[0] != '{')
+		return true;
+	if (is_text(l, BP_POLICY_CLIENT_LEVEL))
+		*l = (struct level){p->client, p->client_len};
+	else if (is_text(l, BP_POLICY_USER_LEVEL))
+		*l = (struct level){p->user, p->user_len};
+	return l->p != NULL && l->n != 0;
+}
+
+/* Of first levels: a wildcard does not match one that begins with $. */
+static bool hides(const struct level *wild, const struct level *text)
+{
+	return (is_char(wild, '+') || is_char(wild, '#')) && text->n != 0 && text->p[0] == '$';
+}
+
+/* Whether the filter `rest` is # alone: then it matches the parent level, too. */
+static bool is_hash(const uint8_t *rest, const uint8_t *end)
+{
+	return end - rest == 1 && *rest == '#';
+}
+
+/* One level of both: 1: the filter matches all that follows; 0: compare the next one; -1: no. */
+static int compare(struct level a, const struct level *b, bool first,
+	enum bp_policy_relation relation, const struct bp_policy_packet_view *p)
+{
+	const bool wild = relation != BP_POLICY_MATCHES; /* the topic may have wildcards */
+
+	if (first && (hides(&a, b) || (relation == BP_POLICY_OVERLAPS && hides(b, &a))))
+		return -1;
+	if (is_char(&a, '#'))
+		return 1;
+	if (wild && is_char(b, '#'))
+		return relation == BP_POLICY_OVERLAPS ? 1 : -1;
+	if (is_char(&a, '+'))
+		return 0;
+	if (!resolve(&a, p))
+		return -1;
+	if (wild && is_char(b, '+'))
+		return relation == BP_POLICY_OVERLAPS ? 0 : -1;
+	return a.n == b->n && memcmp(a.p, b->p, a.n) == 0 ? 0 : -1;
+}
+
+/* Whether a filter that begins with this level is +/#, which is the same as #. */
+static bool is_all(const struct level *first, const uint8_t *slash, const uint8_t *end)
+{
+	return is_char(first, '+') && slash != end && is_hash(slash + 1, end);
+}
+
+static bool matches(const struct topic *t, const uint8_t *filter, uint32_t filter_len,
+	enum bp_policy_relation relation)
+{
+	const uint8_t *at = filter, *end = filter + filter_len;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		const uint8_t *slash = end_of_level(at, end);
+		const struct level a = {at, (uint32_t)(slash - at)};
+		const int r = compare(a, &t->level[i], i == 0, relation, t->packet);
+
+		if (i == 0 && is_all(&a, slash, end) && is_char(&t->level[0], '#'))
+			return relation != BP_POLICY_MATCHES;
+		if (r != 0)
+			return r > 0;
+		if (i + 1 == t->n) /* the rest of the filter */
+			return slash == end || is_hash(slash + 1, end);
+		if (slash == end) /* the rest of the topic */
+			return relation == BP_POLICY_OVERLAPS && i + 2 == t->n &&
+			       is_char(&t->level[i + 1], '#');
+		at = slash + 1;
+	}
+	return false;
+}
+
+bool bp_policy_topic_is(const uint8_t *filter, uint32_t filter_len,
+	enum bp_policy_relation relation, const struct bp_policy_packet_view *p)
+{
+	struct topic t;
+
+	split(&t, p);
+	return matches(&t, filter, filter_len, relation);
+}
+
+bool bp_policy_pattern_is(
+	const uint8_t *pattern, uint16_t len, uint16_t star, const uint8_t *text, uint32_t text_len)
+{
+	uint16_t behind;
+
+	if (star == UINT16_MAX)
+		return len == text_len && memcmp(pattern, text, len) == 0;
+	behind = (uint16_t)(len - star - 1);
+	return text_len >= (uint32_t)star + behind && memcmp(pattern, text, star) == 0 &&
+	       memcmp(pattern + star + 1, text + text_len - behind, behind) == 0;
+}
+
+/* ---- a rule ---- */
+
+enum met { NO, YES, UNKNOWN };
+
+static const uint8_t *text_at(const struct bp_ruleset *rs, uint32_t offset)
+{
+	return (const uint8_t *)rs + offset;
+}
+
+static bool has_topic(uint8_t packet)
+{
+	return packet != BP_POLICY_CONNECT;
+}
+
+static bool is_message(uint8_t packet)
+{
+	return packet == BP_POLICY_PUBLISH || packet == BP_POLICY_WILL;
+}
+
+static bool address_is(const struct bp_policy_rule *r, const struct bp_policy_packet_view *p)
+{
+	struct bp_address a = {.family = p->ip6 ? 6 : 4};
+
+	if (!r->has_address)
+		return true;
+	memcpy(a.bytes, p->address, p->ip6 ? 16 : 4);
+	return bp_prefix_contains(&r->address, &a);
+}
+
+static enum met client_is(const struct bp_ruleset *rs, const struct bp_policy_rule *r,
+	const struct bp_policy_packet_view *p)
+{
+	if (r->client_len == 0)
+		return YES;
+	if (!p->known && p->client == NULL)
+		return UNKNOWN;
+	return p->client != NULL && bp_policy_pattern_is(text_at(rs, r->client), r->client_len,
+					    r->client_star, p->client, p->client_len)
+		       ? YES
+		       : NO;
+}
+
+static enum met user_is(const struct bp_ruleset *rs, const struct bp_policy_rule *r,
+	const struct bp_policy_packet_view *p)
+{
+	if (r->identity == BP_POLICY_EVERYBODY && r->user_len == 0)
+		return YES;
+	if (!p->known && p->user == NULL)
+		return UNKNOWN;
+	if (r->identity != BP_POLICY_EVERYBODY &&
+		(p->user == NULL) != (r->identity == BP_POLICY_ANONYMOUS))
+		return NO;
+	if (r->user_len == 0)
+		return YES;
+	return p->user != NULL && bp_policy_pattern_is(text_at(rs, r->user), r->user_len,
+					  r->user_star, p->user, p->user_len)
+		       ? YES
+		       : NO;
+}
+
+/* Whether a level of the filter is that of the packet's client, which is not known. */
+static bool lacks_level(const uint8_t *filter, uint32_t n, const struct bp_policy_packet_view *p)
+{
+	const uint8_t *end = filter + n;
+
+	if (p->known || memchr(filter, '{', n) == NULL)
+		return false;
+	for (const uint8_t *at = filter, *slash;; at = slash + 1) {
+		struct level l;
+
+		slash = end_of_level(at, end);
+		l = (struct level){at, (uint32_t)(slash - at)};
+		if ((p->client == NULL && is_text(&l, BP_POLICY_CLIENT_LEVEL)) ||
+			(p->user == NULL && is_text(&l, BP_POLICY_USER_LEVEL)))
+			return true;
+		if (slash == end)
+			return false;
+	}
+}
+
+/* An allowed subscription is one whose topics are all allowed; any of them may be one that is
+ * not. */
+static enum met topic_is(
+	const struct bp_ruleset *rs, const struct bp_policy_rule *r, const struct topic *t)
+{
+	const struct bp_policy_packet_view *p = t->packet;
+	const uint8_t *filter = text_at(rs, r->topic);
+	enum bp_policy_relation relation = BP_POLICY_MATCHES;
+
+	if (r->topic_len == 0)
+		return YES;
+	if (!has_topic(p->packet))
+		return NO;
+	if (lacks_level(filter, r->topic_len, p))
+		return UNKNOWN;
+	if (p->packet == BP_POLICY_SUBSCRIBE)
+		relation = r->action == BP_POLICY_ALLOW ? BP_POLICY_COVERS : BP_POLICY_OVERLAPS;
+	return matches(t, filter, r->topic_len, relation) ? YES : NO;
+}
+
+/* What is the same for all packets of a type and topic on a connection. */
+static enum met is_of_connection(
+	const struct bp_ruleset *rs, const struct bp_policy_rule *r, const struct topic *t)
+{
+	const struct bp_policy_packet_view *p = t->packet;
+	enum met client, user, topic;
+
+	if ((r->packet != BP_POLICY_ANY && r->packet != p->packet) ||
+		(r->version != 0 && r->version != p->version) ||
+		(r->port != 0 && p->port != 0 && r->port != p->port) || !address_is(r, p))
+		return NO;
+	client = client_is(rs, r, p);
+	if (client == NO)
+		return NO;
+	user = user_is(rs, r, p);
+	if (user == NO)
+		return NO;
+	topic = topic_is(rs, r, t);
+	if (topic == NO)
+		return NO;
+	return client == UNKNOWN || user == UNKNOWN || topic == UNKNOWN ||
+			       (r->port != 0 && p->port == 0)
+		       ? UNKNOWN
+		       : YES;
+}
+
+static bool varies(const struct bp_policy_rule *r)
+{
+	return r->qos != 0 || r->retain != 0 || r->has_size;
+}
+
+/* What may differ between two of them. */
+static bool is_of_message(const struct bp_policy_rule *r, const struct bp_policy_packet_view *p)
+{
+	if (!varies(r))
+		return true;
+	return is_message(p->packet) && (r->qos == 0 || r->qos == p->qos + 1) &&
+	       (r->retain == 0 || r->retain == p->retain + 1) &&
+	       (!r->has_size || p->size > r->larger_than);
+}
+
+void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet_view *p,
+	struct bp_policy_decision *d)
+{
+	struct topic t = {.packet = p};
+
+	*d = (struct bp_policy_decision){
+		.action = rs->policy_preset, .rule = rs->n_policy, .fixed = true};
+	if (has_topic(p->packet))
+		split(&t, p);
+	for (uint32_t i = 0; i < rs->n_policy; i++) {
+		const struct bp_policy_rule *r = bp_policy_rule(rs, i);
+		const enum met met = is_of_connection(rs, r, &t);
+
+		d->steps += STEP_RULE + r->topic_len / STEP_TEXT;
+		if (met == NO)
+			continue;
+		if (varies(r))
+			d->fixed = false;
+		if (!is_of_message(r, p))
+			continue;
+		d->rule = i;
+		d->slot = r->slot;
+		d->action = met == UNKNOWN ? BP_POLICY_UNDECIDED : r->action;
+		return;
+	}
+}

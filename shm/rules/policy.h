@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_RULES_POLICY_H
+#define BP_SHM_RULES_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "biplane/policy.h"
+#include "shm/rules/ruleset.h"
+
+/* A rule of the policy in the image of the rules. Offsets are from the start of that image. */
+struct bp_policy_rule {
+	uint64_t uid; /* hash of the whole definition: an unchanged rule keeps its statistics */
+	/* Of its statistics, from 1 to the maximum number of rules; 0 is that of the default. Not
+	 * checked by bp_ruleset_valid(). */
+	uint32_t slot;
+	uint8_t packet, action, version, identity, port, qos,
+		retain; /* struct bp_policy_rule_spec */
+	uint8_t name_len;
+	uint32_t larger_than; /* with `has_size` */
+	uint8_t has_address, has_size;
+	uint16_t topic_len, client_len, user_len; /* 0: any */
+	uint16_t client_star, user_star;          /* position of the *; UINT16_MAX: none */
+	uint32_t topic, client, user;             /* offsets of the texts */
+	struct bp_prefix address;
+	char name[BP_RULE_NAME_MAX + 1];
+} __attribute__((aligned(64)));
+
+static inline const struct bp_policy_rule *bp_policy_rule(const struct bp_ruleset *rs, uint32_t i)
+{
+	return (const struct bp_policy_rule *)(const void *)((const uint8_t *)rs + rs->policy) + i;
+}
+
+/* Whom and what the decision is about. Texts that are not known, or that it has not, are NULL. */
+struct bp_policy_packet_view {
+	uint8_t packet;  /* enum bp_policy_packet, but ANY */
+	uint8_t version; /* of MQTT */
+	uint8_t port;    /* ingress port + 1; 0: unknown */
+	uint8_t qos;
+	bool retain;
+	bool ip6;
+	bool known;             /* the CONNECT of the client was read */
+	const uint8_t *address; /* of the client: 4 or 16 bytes */
+	const uint8_t *client, *user, *topic;
+	uint16_t client_len, user_len;
+	uint32_t topic_len; /* of SUBSCRIBE: a topic filter */
+	uint32_t size;      /* bytes of payload */
+};
+
+struct bp_policy_decision {
+	uint8_t action; /* enum bp_policy_action */
+	/* All packets of this type and topic on the connection have this result. */
+	bool fixed;
+	uint32_t rule;  /* index; n_policy: no rule, the default */
+	uint32_t slot;  /* of the statistics */
+	uint32_t steps; /* units of work */
+};
+
+/* Decides by the policy of the image, which has one (policy_given). */
+void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet_view *p,
+	struct bp_policy_decision *d);
+
+/*
+ * Topic filters. `filter` is one of a rule, with the levels {client} and {user} of `p`. Whether it
+ * matches the topic name; whether it covers all topics of another filter; whether both match a
+ * topic. Filters that begin with a wildcard do not match topics that begin with $ (MQTT 5.0,
+ * 4.7.2).
+ */
+enum bp_policy_relation { BP_POLICY_MATCHES, BP_POLICY_COVERS, BP_POLICY_OVERLAPS };
+bool bp_policy_topic_is(const uint8_t *filter, uint32_t filter_len,
+	enum bp_policy_relation relation, const struct bp_policy_packet_view *p);
+/* Whether the text is one of the pattern, which has a * at `star` or none (UINT16_MAX). */
+bool bp_policy_pattern_is(const uint8_t *pattern, uint16_t len, uint16_t star, const uint8_t *text,
+	uint32_t text_len);
+
+/* For shm/rules/ruleset_build.c and shm/rules/ruleset_valid.c. */
+uint64_t bp_policy_bank_size(uint32_t max_rules);
+uint64_t bp_policy_image_size(const struct bp_policy_spec *spec);
+/* Writes it from h->policy to the end of the image, and fills the header; `old` as for
+ * bp_ruleset_compile(). 0, or -1 with a sentence in err. */
+int bp_policy_image_write(struct bp_ruleset *h, uint8_t *image, const struct bp_policy_spec *spec,
+	uint32_t max_rules, const struct bp_ruleset *old, char *err, size_t err_size);
+bool bp_policy_image_valid(const struct bp_ruleset *rs);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/hash.h"
+#include "shm/rules/policy.h"
+
+/* The policy in an image of rules: bp_policy_rule[], then the texts. */
+
+#define RULE_ROOM 256u          /* texts of an average rule */
+#define BANK_FLAT (64u * 1024u) /* so that a few rules may have the longest texts */
+
+uint64_t bp_policy_bank_size(uint32_t max_rules)
+{
+	return max_rules * (uint64_t)(sizeof(struct bp_policy_rule) + RULE_ROOM) +
+	       (max_rules != 0 ? BANK_FLAT : 0);
+}
+
+static uint64_t texts_of(const struct bp_policy_rule_spec *r)
+{
+	return strlen(r->topic) + strlen(r->client) + strlen(r->user);
+}
+
+uint64_t bp_policy_image_size(const struct bp_policy_spec *spec)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < spec->n_rules; i++)
+		n += sizeof(struct bp_policy_rule) + texts_of(&spec->rules[i]);
+	return n;
+}
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+	const uint64_t key[2] = {h, h ^ 0x9e3779b97f4a7c15ull};
+
+	return bp_hash_bytes(key, text, strlen(text));
+}
+
+static uint8_t ingress_of(const struct bp_policy_rule_spec *r)
+{
+	return r->has_port ? (uint8_t)(r->port + 1) : 0;
+}
+
+/* The name alone may be that of two rules in the history of a gateway. */
+static uint64_t uid_of(const struct bp_policy_rule_spec *r)
+{
+	uint64_t h = r->packet | (uint64_t)r->action << 8 | (uint64_t)r->version << 16 |
+		     (uint64_t)r->identity << 24 | (uint64_t)ingress_of(r) << 32 |
+		     (uint64_t)r->qos << 40 | (uint64_t)r->retain << 48;
+
+	h = bp_mix64(h ^ (r->has_size ? r->larger_than + 1ull : 0));
+	if (r->has_address) {
+		const uint64_t key[2] = {h, r->address.length | (uint64_t)r->address.family << 8};
+
+		h = bp_hash_bytes(key, r->address.bytes, sizeof(r->address.bytes));
+	}
+	h = hash_text(hash_text(hash_text(hash_text(h, r->name), r->topic), r->client), r->user);
+	return h;
+}
+
+static uint16_t star_of(const char *pattern)
+{
+	const char *star = strchr(pattern, '*');
+
+	return star != NULL ? (uint16_t)(star - pattern) : UINT16_MAX;
+}
+
+/* `d` is at offset `at` of the image, and has texts up to *end. */
+static uint32_t put_text(uint32_t at, uint8_t *d, uint64_t *end, const char *text, uint16_t *len)
+{
+	const uint32_t offset = at + (uint32_t)*end;
+
+	*len = (uint16_t)strlen(text);
+	memcpy(d + *end, text, *len);
+	*end += *len;
+	return offset;
+}
+
+static void fill(struct bp_policy_rule *r, const struct bp_policy_rule_spec *spec, uint32_t at,
+	uint8_t *d, uint64_t *end)
+{
+	memset(r, 0, sizeof(*r));
+	r->uid = uid_of(spec);
+	r->packet = spec->packet;
+	r->action = spec->action;
+	r->version = spec->version;
+	r->identity = spec->identity;
+	r->port = ingress_of(spec);
+	r->qos = spec->qos;
+	r->retain = spec->retain;
+	r->larger_than = spec->larger_than;
+	r->has_address = spec->has_address;
+	r->has_size = spec->has_size;
+	r->address = spec->address;
+	r->client_star = star_of(spec->client);
+	r->user_star = star_of(spec->user);
+	r->topic = put_text(at, d, end, spec->topic, &r->topic_len);
+	r->client = put_text(at, d, end, spec->client, &r->client_len);
+	r->user = put_text(at, d, end, spec->user, &r->user_len);
+	r->name_len = (uint8_t)strlen(spec->name);
+	memcpy(r->name, spec->name, r->name_len);
+}
+
+/* ---- slots of statistics ---- */
+
+static uint32_t old_slot(const struct bp_ruleset *old, uint64_t uid, uint32_t max_rules)
+{
+	for (uint32_t i = 0; old != NULL && i < old->n_policy; i++)
+		if (bp_policy_rule(old, i)->uid == uid && bp_policy_rule(old, i)->slot <= max_rules)
+			return bp_policy_rule(old, i)->slot;
+	return 0;
+}
+
+/* used[slot]: 1 of an old rule, 2 of a new one. First a slot that no rule used: its statistics are
+ * not those of a rule that ends. */
+static uint32_t free_slot(const uint8_t *used, uint32_t max_rules)
+{
+	uint32_t other = 0;
+
+	for (uint32_t slot = 1; slot <= max_rules; slot++) {
+		if (used[slot] == 0)
+			return slot;
+		if (used[slot] == 1 && other == 0)
+			other = slot;
+	}
+	return other;
+}
+
+static bool assign_slots(
+	struct bp_policy_rule *rules, uint32_t n, uint32_t max_rules, const struct bp_ruleset *old)
+{
+	uint8_t *used = calloc((size_t)max_rules + 1, 1);
+
+	if (used == NULL)
+		return false;
+	for (uint32_t i = 0; old != NULL && i < old->n_policy; i++)
+		if (bp_policy_rule(old, i)->slot <= max_rules)
+			used[bp_policy_rule(old, i)->slot] = 1;
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t slot = old_slot(old, rules[i].uid, max_rules);
+
+		if (slot != 0 && used[slot] != 2) {
+			rules[i].slot = slot;
+			used[slot] = 2;
+		}
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (rules[i].slot != 0)
+			continue;
+		rules[i].slot = free_slot(used, max_rules);
+		used[rules[i].slot] = 2;
+	}
+	free(used);
+	return true;
+}
+
+/* Built aside: `old` may be in the same bank. */
+static uint8_t *draft(struct bp_ruleset *h, const struct bp_policy_spec *spec, uint32_t max_rules,
+	const struct bp_ruleset *old)
+{
+	const uint64_t size = h->size - h->policy;
+	uint64_t end = spec->n_rules * sizeof(struct bp_policy_rule);
+	uint8_t *d = aligned_alloc(64, (size + 64) & ~63ull);
+	struct bp_policy_rule *rules = (struct bp_policy_rule *)(void *)d;
+
+	if (d == NULL)
+		return NULL;
+	memset(d, 0, size);
+	for (uint32_t i = 0; i < spec->n_rules; i++)
+		fill(&rules[i], &spec->rules[i], h->policy, d, &end);
+	if (assign_slots(rules, spec->n_rules, max_rules, old))
+		return d;
+	free(d);
+	return NULL;
+}
+
+int bp_policy_image_write(struct bp_ruleset *h, uint8_t *image, const struct bp_policy_spec *spec,
+	uint32_t max_rules, const struct bp_ruleset *old, char *err, size_t err_size)
+{
+	uint8_t *d;
+
+	if (spec->n_rules > max_rules) {
+		snprintf(err, err_size,
+			"%u rules of the policy, but the segment was created for %u; raise "
+			"mqtt.max_policy_rules and restart",
+			spec->n_rules, max_rules);
+		return -1;
+	}
+	d = draft(h, spec, max_rules, old);
+	if (d == NULL) {
+		snprintf(err, err_size, "no memory for the policy");
+		return -1;
+	}
+	memcpy(image + h->policy, d, h->size - h->policy);
+	free(d);
+	h->n_policy = spec->n_rules;
+	h->policy_preset = spec->preset;
+	h->policy_given = spec->given;
+	return 0;
+}
+
+/* ---- an image of another process ---- */
+
+static bool text_inside(const struct bp_ruleset *rs, uint32_t at, uint16_t len)
+{
+	return at <= rs->size && len <= rs->size - at;
+}
+
+static bool star_inside(uint16_t star, uint16_t len)
+{
+	return star == UINT16_MAX || star < len;
+}
+
+static bool rule_valid(const struct bp_ruleset *rs, const struct bp_policy_rule *r)
+{
+	return r->packet < BP_POLICY_PACKETS && r->action < BP_POLICY_ACTIONS &&
+	       r->identity <= BP_POLICY_USERS && r->qos <= 3 && r->retain <= 2 &&
+	       r->name_len <= BP_RULE_NAME_MAX && r->has_address <= 1 && r->has_size <= 1 &&
+	       r->address.length <= 128 && r->topic_len <= BP_RULE_FILTER_MAX &&
+	       text_inside(rs, r->topic, r->topic_len) &&
+	       text_inside(rs, r->client, r->client_len) && text_inside(rs, r->user, r->user_len) &&
+	       star_inside(r->client_star, r->client_len) && star_inside(r->user_star, r->user_len);
+}
+
+bool bp_policy_image_valid(const struct bp_ruleset *rs)
+{
+	if (rs->n_policy == 0)
+		return rs->policy_preset < BP_POLICY_ACTIONS && rs->policy_given <= 1;
+	if (rs->policy % _Alignof(struct bp_policy_rule) != 0 || rs->policy > rs->size ||
+		rs->n_policy > (rs->size - rs->policy) / sizeof(struct bp_policy_rule) ||
+		rs->policy_preset >= BP_POLICY_ACTIONS || rs->policy_given > 1)
+		return false;
+	for (uint32_t i = 0; i < rs->n_policy; i++)
+		if (!rule_valid(rs, bp_policy_rule(rs, i)))
+			return false;
+	return true;
+}
