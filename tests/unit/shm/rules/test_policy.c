@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The policy in an image of rules: its decisions, its statistics' slots, and damaged images. */
+#include "tests/unit/shm/rules/ruleset_rig.h"
+
+#include "shm/rules/policy.h"
+
+#define MAX_RULES 16u
+#define BANK (bp_ruleset_bank_size(1) + bp_policy_bank_size(MAX_RULES))
+
+static struct bp_ruleset *image(struct bp_policy_rule_spec *rules, uint32_t n, uint8_t preset,
+	const struct bp_ruleset *old, uint64_t generation)
+{
+	const struct bp_policy_spec policy = {
+		.given = true, .preset = preset, .n_rules = n, .rules = rules};
+	const struct bp_ruleset_input input = {.max_rules = 1,
+		.policy = &policy,
+		.max_policy_rules = MAX_RULES,
+		.old = old,
+		.generation = generation,
+		.now_ns = 1};
+	void *bank = aligned_alloc(64, (BANK + 63) & ~63ull);
+
+	assert_non_null(bank);
+	if (bp_ruleset_compile(bank, BANK, &input, err, sizeof(err)) != 0)
+		fail_msg("%s", err);
+	assert_true(bp_ruleset_valid(bank, BANK, 1));
+	return bank;
+}
+
+static struct bp_policy_rule_spec rule(const char *name, uint8_t action)
+{
+	struct bp_policy_rule_spec r = {.action = action};
+
+	snprintf(r.name, sizeof(r.name), "%s", name);
+	return r;
+}
+
+static struct bp_policy_rule_spec of_topic(const char *name, uint8_t action, const char *topic)
+{
+	struct bp_policy_rule_spec r = rule(name, action);
+
+	snprintf(r.topic, sizeof(r.topic), "%s", topic);
+	return r;
+}
+
+static struct bp_policy_packet_view packet(uint8_t type, const char *topic)
+{
+	static const uint8_t address[16] = {10, 0, 0, 5};
+
+	return (struct bp_policy_packet_view){.packet = type,
+		.version = 4,
+		.port = 1,
+		.known = true,
+		.address = address,
+		.client = (const uint8_t *)"pump-1",
+		.client_len = 6,
+		.user = (const uint8_t *)"anna",
+		.user_len = 4,
+		.topic = (const uint8_t *)topic,
+		.topic_len = (uint32_t)strlen(topic)};
+}
+
+static struct bp_policy_decision decide(
+	const struct bp_ruleset *rs, const struct bp_policy_packet_view *p)
+{
+	struct bp_policy_decision d;
+
+	bp_policy_decide(rs, p, &d);
+	return d;
+}
+
+/* ---- topics ---- */
+
+static void relations_of_filters(void **state)
+{
+	/* by the rule's filter and the topic, or another filter */
+	static const struct {
+		const char *rule, *topic;
+		bool matches, covers, overlaps;
+	} row[] = {
+		{"a/b", "a/b", true, true, true},
+		{"a/b", "a/c", false, false, false},
+		{"a/b", "a", false, false, false},
+		{"a", "a/b", false, false, false},
+		{"a/+", "a/b", true, true, true},
+		{"a/+", "a/b/c", false, false, false},
+		{"a/+", "a/", true, true, true},
+		{"a/#", "a", true, true, true},
+		{"a/#", "a/b/c", true, true, true},
+		{"#", "a/b", true, true, true},
+		{"#", "$SYS/x", false, false, false},
+		{"+/x", "$SYS/x", false, false, false},
+		{"$SYS/#", "$SYS/x", true, true, true},
+		{"a//b", "a//b", true, true, true},
+		{"a/+/b", "a//b", true, true, true},
+		{"plant/{client}/t", "plant/pump-1/t", true, true, true},
+		{"plant/{client}/t", "plant/pump-2/t", false, false, false},
+		{"{user}/#", "anna/x", true, true, true},
+		{"{user}", "anna/x", false, false, false},
+		{"x{user}", "xanna", false, false, false},
+		/* filters: a topic name has no wildcards, so "matches" is of no interest */
+		{"a/#", "a/+", true, true, true},
+		{"a/#", "a/#", true, true, true},
+		{"a/+", "a/+", true, true, true},
+		{"a/+", "a/#", true, false, true},
+		{"a/b", "a/+", false, false, true},
+		{"a/b", "a/#", false, false, true},
+		{"a/b", "#", false, false, true},
+		{"a/b", "+/b", false, false, true},
+		{"a/b", "+/c", false, false, false},
+		{"a/b", "a/b/#", false, false, true},
+		{"a/b", "a/b/c/#", false, false, false},
+		{"a/+/c", "a/b/+", false, false, true},
+		{"#", "#", true, true, true},
+		{"$SYS/x", "#", false, false, false},
+		{"$SYS/x", "+/x", false, false, false},
+		{"#", "$SYS/#", false, false, false},
+		{"plant/{client}/t", "plant/+/t", false, false, true},
+		{"plant/{client}/t", "plant/pump-1/#", false, false, true},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const struct bp_policy_packet_view p = packet(BP_POLICY_SUBSCRIBE, row[i].topic);
+		const uint8_t *filter = (const uint8_t *)row[i].rule;
+		const uint32_t n = (uint32_t)strlen(row[i].rule);
+
+		if (strpbrk(row[i].topic, "+#") == NULL &&
+			bp_policy_topic_is(filter, n, BP_POLICY_MATCHES, &p) != row[i].matches)
+			fail_msg("%s matches %s", row[i].rule, row[i].topic);
+		if (bp_policy_topic_is(filter, n, BP_POLICY_COVERS, &p) != row[i].covers)
+			fail_msg("%s covers %s", row[i].rule, row[i].topic);
+		if (bp_policy_topic_is(filter, n, BP_POLICY_OVERLAPS, &p) != row[i].overlaps)
+			fail_msg("%s overlaps %s", row[i].rule, row[i].topic);
+	}
+}
+
+/*
+ * Two filters over the levels a and b, and topics of up to four of them: one covers the other if it
+ * matches all topics of that one, and both overlap if a topic matches both.
+ */
+static void relations_by_all_topics(void **state)
+{
+	static const char *const level[] = {"a", "b", "+", "#"};
+	char filter[2][16], topic[16];
+
+	(void)state;
+	for (unsigned k = 0; k < 64u * 64u; k++) {
+		bool covers = true, overlaps = false;
+		struct bp_policy_packet_view p;
+		const uint8_t *x = (const uint8_t *)filter[0];
+		uint32_t n;
+
+		for (unsigned f = 0; f < 2; f++) {
+			const unsigned of = f == 0 ? k % 64 : k / 64;
+			const unsigned l[3] = {of % 4, of / 4 % 4, of / 16};
+
+			filter[f][0] = '\0';
+			for (unsigned i = 0; i < 3; i++) {
+				snprintf(filter[f] + strlen(filter[f]), 4, i == 0 ? "%s" : "/%s",
+					level[l[i]]);
+				if (l[i] == 3)
+					break;
+			}
+		}
+		n = (uint32_t)strlen(filter[0]);
+		for (unsigned t = 0; t < 30; t++) {
+			const unsigned depth = t < 2 ? 1 : t < 6 ? 2 : t < 14 ? 3 : 4;
+			const unsigned bits = t + 2 - (1u << depth);
+			bool a, b;
+
+			topic[0] = '\0';
+			for (unsigned i = 0; i < depth; i++)
+				snprintf(topic + strlen(topic), 4, i == 0 ? "%s" : "/%s",
+					level[bits >> i & 1]);
+			p = packet(BP_POLICY_PUBLISH, topic);
+			a = bp_policy_topic_is(x, n, BP_POLICY_MATCHES, &p);
+			b = bp_policy_topic_is((const uint8_t *)filter[1],
+				(uint32_t)strlen(filter[1]), BP_POLICY_MATCHES, &p);
+			covers = covers && (a || !b);
+			overlaps = overlaps || (a && b);
+		}
+		p = packet(BP_POLICY_SUBSCRIBE, filter[1]);
+		if (bp_policy_topic_is(x, n, BP_POLICY_COVERS, &p) != covers)
+			fail_msg("%s covers %s", filter[0], filter[1]);
+		if (bp_policy_topic_is(x, n, BP_POLICY_OVERLAPS, &p) != overlaps)
+			fail_msg("%s overlaps %s", filter[0], filter[1]);
+	}
+}
+
+static void topics_with_many_levels(void **state)
+{
+	char topic[8192];
+	struct bp_policy_packet_view p;
+
+	(void)state;
+	memset(topic, '/', sizeof(topic) - 1);
+	topic[sizeof(topic) - 1] = '\0';
+	p = packet(BP_POLICY_PUBLISH, topic);
+	assert_true(bp_policy_topic_is((const uint8_t *)"#", 1, BP_POLICY_MATCHES, &p));
+	assert_true(bp_policy_topic_is((const uint8_t *)"/#", 2, BP_POLICY_MATCHES, &p));
+	assert_false(bp_policy_topic_is((const uint8_t *)"/+", 2, BP_POLICY_MATCHES, &p));
+}
+
+static bool pattern_is(const char *pattern, const char *text)
+{
+	const char *star = strchr(pattern, '*');
+
+	return bp_policy_pattern_is((const uint8_t *)pattern, (uint16_t)strlen(pattern),
+		star != NULL ? (uint16_t)(star - pattern) : UINT16_MAX, (const uint8_t *)text,
+		(uint32_t)strlen(text));
+}
+
+static void patterns(void **state)
+{
+	(void)state;
+	assert_true(pattern_is("pump", "pump"));
+	assert_false(pattern_is("pump", "pump1"));
+	assert_true(pattern_is("pump-*", "pump-"));
+	assert_true(pattern_is("pump-*", "pump-17"));
+	assert_true(pattern_is("*-17", "pump-17"));
+	assert_true(pattern_is("p*7", "pump-17"));
+	assert_false(pattern_is("pump*pump", "pump"));
+	assert_true(pattern_is("*", ""));
+}
+
+/* ---- decisions ---- */
+
+static void first_rule_decides(void **state)
+{
+	struct bp_policy_rule_spec r[] = {
+		of_topic("own", BP_POLICY_ALLOW, "plant/{client}/#"),
+		of_topic("plant", BP_POLICY_OBSERVE, "plant/#"),
+		of_topic("late", BP_POLICY_ALLOW, "plant/#"),
+	};
+	struct bp_ruleset *rs = image(r, 3, BP_POLICY_ALLOW, NULL, 1);
+	struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "plant/pump-1/t");
+	struct bp_policy_decision d = decide(rs, &p);
+
+	(void)state;
+	assert_int_equal(d.action, BP_POLICY_ALLOW);
+	assert_int_equal(d.rule, 0);
+	assert_int_equal(d.slot, 1);
+	assert_true(d.fixed);
+	p = packet(BP_POLICY_PUBLISH, "plant/pump-2/t");
+	d = decide(rs, &p);
+	assert_int_equal(d.action, BP_POLICY_OBSERVE);
+	assert_int_equal(d.rule, 1);
+	p = packet(BP_POLICY_PUBLISH, "office/t");
+	d = decide(rs, &p);
+	assert_int_equal(d.action, BP_POLICY_ALLOW);
+	assert_int_equal(d.rule, 3);
+	assert_int_equal(d.slot, 0);
+	free(rs);
+	rs = image(r, 3, BP_POLICY_OBSERVE, NULL, 1);
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_OBSERVE);
+	free(rs);
+}
+
+/* Each condition alone decides whether the rule applies. */
+static void conditions(void **state)
+{
+	static const uint8_t elsewhere[16] = {10, 1, 0, 5};
+	struct bp_policy_rule_spec r = of_topic("x", BP_POLICY_OBSERVE, "t/#");
+	struct bp_policy_packet_view yes = packet(BP_POLICY_PUBLISH, "t/1"), no;
+	struct bp_ruleset *rs;
+
+	(void)state;
+	yes.qos = 1;
+	yes.retain = true;
+	yes.size = 101;
+	r.packet = BP_POLICY_PUBLISH;
+	r.version = 4;
+	r.identity = BP_POLICY_USERS;
+	r.has_port = r.has_address = r.has_size = true;
+	r.port = 0;
+	r.address = (struct bp_prefix){.bytes = {10}, .family = 4, .length = 16};
+	r.larger_than = 100;
+	r.qos = 2;
+	r.retain = 2;
+	snprintf(r.client, sizeof(r.client), "pump-*");
+	snprintf(r.user, sizeof(r.user), "anna");
+	rs = image(&r, 1, BP_POLICY_ALLOW, NULL, 1);
+	assert_int_equal(decide(rs, &yes).action, BP_POLICY_OBSERVE);
+#define NO(change_)                                                                                \
+	no = yes;                                                                                  \
+	change_;                                                                                   \
+	assert_int_equal(decide(rs, &no).action, BP_POLICY_ALLOW)
+	NO(no.packet = BP_POLICY_WILL);
+	NO(no.version = 5);
+	NO(no.port = 2);
+	NO(no.address = elsewhere);
+	NO(no.ip6 = true);
+	NO(no.client_len = 3);
+	NO(no.client = NULL);
+	NO(no.user_len = 3);
+	NO(no.user = NULL);
+	NO(no.topic = (const uint8_t *)"u/1");
+	NO(no.qos = 0);
+	NO(no.retain = false);
+	NO(no.size = 100);
+#undef NO
+	free(rs);
+}
+
+static void anonymous_clients(void **state)
+{
+	struct bp_policy_rule_spec r = rule("anonymous", BP_POLICY_OBSERVE);
+	struct bp_policy_packet_view p = packet(BP_POLICY_CONNECT, "");
+	struct bp_ruleset *rs;
+
+	(void)state;
+	r.identity = BP_POLICY_ANONYMOUS;
+	rs = image(&r, 1, BP_POLICY_ALLOW, NULL, 1);
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_ALLOW);
+	p.user = NULL;
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_OBSERVE);
+	/* met in the middle of the connection: nobody knows */
+	p.known = false;
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_UNDECIDED);
+	free(rs);
+}
+
+/* A rule that may apply is not passed over, and one that cannot is. */
+static void unknown_clients(void **state)
+{
+	struct bp_policy_rule_spec r[] = {
+		of_topic("own", BP_POLICY_ALLOW, "plant/{client}/t"),
+		of_topic("rest", BP_POLICY_OBSERVE, "#"),
+	};
+	struct bp_ruleset *rs = image(r, 2, BP_POLICY_ALLOW, NULL, 1);
+	struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "plant/pump-1/t");
+
+	(void)state;
+	p.known = false;
+	p.client = NULL;
+	p.client_len = 0;
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_UNDECIDED);
+	assert_int_equal(decide(rs, &p).slot, 1);
+	free(rs);
+	snprintf(r[0].client, sizeof(r[0].client), "pump-*");
+	r[0].packet = BP_POLICY_SUBSCRIBE;
+	rs = image(r, 2, BP_POLICY_ALLOW, NULL, 1);
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_OBSERVE);
+	free(rs);
+}
+
+/* The result of a message that a rule may treat otherwise is not that of the next one. */
+static void fixed_results(void **state)
+{
+	struct bp_policy_rule_spec r[] = {
+		of_topic("large", BP_POLICY_OBSERVE, "t/#"),
+		rule("all", BP_POLICY_ALLOW),
+	};
+	struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "t/1");
+	struct bp_ruleset *rs;
+
+	(void)state;
+	r[0].has_size = true;
+	r[0].larger_than = 10;
+	rs = image(r, 2, BP_POLICY_OBSERVE, NULL, 1);
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_ALLOW);
+	assert_false(decide(rs, &p).fixed);
+	p = packet(BP_POLICY_PUBLISH, "u/1");
+	assert_true(decide(rs, &p).fixed);
+	free(rs);
+}
+
+static void subscriptions(void **state)
+{
+	struct bp_policy_rule_spec r[] = {
+		of_topic("secret", BP_POLICY_OBSERVE, "plant/secret/#"),
+		of_topic("plant", BP_POLICY_ALLOW, "plant/#"),
+	};
+	struct bp_ruleset *rs = image(r, 2, BP_POLICY_OBSERVE, NULL, 1);
+	struct bp_policy_packet_view p = packet(BP_POLICY_SUBSCRIBE, "plant/+/t");
+
+	(void)state;
+	assert_int_equal(decide(rs, &p).rule, 0); /* it would receive plant/secret/t */
+	p = packet(BP_POLICY_SUBSCRIBE, "plant/hall/#");
+	assert_int_equal(decide(rs, &p).rule, 1);
+	p = packet(BP_POLICY_SUBSCRIBE, "+/hall");
+	assert_int_equal(decide(rs, &p).rule, 2); /* more than plant/# */
+	free(rs);
+}
+
+/* ---- the image ---- */
+
+static void reload_keeps_slots(void **state)
+{
+	struct bp_policy_rule_spec r[] = {
+		of_topic("a", BP_POLICY_ALLOW, "a"),
+		of_topic("b", BP_POLICY_ALLOW, "b"),
+		of_topic("c", BP_POLICY_ALLOW, "c"),
+	};
+	struct bp_policy_rule_spec after[] = {r[2], of_topic("d", BP_POLICY_ALLOW, "d"), r[0]};
+	struct bp_ruleset *old = image(r, 3, BP_POLICY_ALLOW, NULL, 1);
+	struct bp_ruleset *rs = image(after, 3, BP_POLICY_ALLOW, old, 2);
+
+	(void)state;
+	assert_int_equal(bp_policy_rule(rs, 0)->slot, bp_policy_rule(old, 2)->slot);
+	assert_int_equal(bp_policy_rule(rs, 2)->slot, bp_policy_rule(old, 0)->slot);
+	assert_int_equal(bp_policy_rule(rs, 1)->slot, 4); /* not that of a rule that ends */
+	assert_string_equal(bp_policy_rule(rs, 1)->name, "d");
+	free(old);
+	free(rs);
+}
+
+static void too_many_rules(void **state)
+{
+	struct bp_policy_rule_spec r[MAX_RULES + 1];
+	const struct bp_policy_spec policy = {.given = true, .n_rules = MAX_RULES + 1, .rules = r};
+	const struct bp_ruleset_input input = {
+		.max_rules = 1, .policy = &policy, .max_policy_rules = MAX_RULES, .generation = 1};
+	void *bank = aligned_alloc(64, 1 << 20);
+
+	(void)state;
+	for (unsigned i = 0; i <= MAX_RULES; i++)
+		r[i] = rule("x", BP_POLICY_ALLOW);
+	assert_int_equal(bp_ruleset_compile(bank, 1 << 20, &input, err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "mqtt.max_policy_rules"));
+	free(bank);
+}
+
+/* Each byte of the policy in the image, and its header, may be anything: the check finds it, or the
+ * decision reads no memory outside of the image. */
+static void damaged_images(void **state)
+{
+	struct bp_policy_rule_spec r[] = {
+		of_topic("own", BP_POLICY_OBSERVE, "plant/{client}/#"),
+		of_topic("b", BP_POLICY_ALLOW, "+/#"),
+	};
+	const struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "plant/pump-1/t");
+	struct bp_ruleset *rs, *copy;
+	uint64_t size;
+
+	(void)state;
+	snprintf(r[0].client, sizeof(r[0].client), "pump-*");
+	rs = image(r, 2, BP_POLICY_ALLOW, NULL, 1);
+	size = rs->size;
+	for (uint64_t at = 0; at < size; at++) {
+		static const uint8_t value[] = {0, 1, 0x7f, 0x80, 0xff};
+
+		if (at >= sizeof(*rs) && at < rs->policy)
+			continue;
+		for (unsigned v = 0; v < sizeof(value); v++) {
+			copy = aligned_alloc(64, (size + 63) & ~63ull);
+			memcpy(copy, rs, size);
+			((uint8_t *)copy)[at] = value[v];
+			if (copy->size == size && bp_ruleset_valid(copy, size, 1))
+				(void)decide(copy, &p);
+			free(copy);
+		}
+	}
+	free(rs);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(relations_of_filters),
+		cmocka_unit_test(relations_by_all_topics),
+		cmocka_unit_test(topics_with_many_levels),
+		cmocka_unit_test(patterns),
+		cmocka_unit_test(first_rule_decides),
+		cmocka_unit_test(conditions),
+		cmocka_unit_test(anonymous_clients),
+		cmocka_unit_test(unknown_clients),
+		cmocka_unit_test(fixed_results),
+		cmocka_unit_test(subscriptions),
+		cmocka_unit_test(reload_keeps_slots),
+		cmocka_unit_test(too_many_rules),
+		cmocka_unit_test(damaged_images),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
