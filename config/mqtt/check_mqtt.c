@@ -250,8 +250,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /* There may be thousands of rules: after sorting, equal names are adjacent. */
-static void check_rule_names(
-	struct bp_reader *r, const struct bp_yaml *rules, const struct bp_config_mqtt *m)
+void bp_check_names(struct bp_reader *r, const struct bp_yaml *rules, const char *what,
+	const char *(*name_of)(const void *items, uint32_t i), const void *items)
 {
 	struct named_rule *list = calloc(rules->n, sizeof(*list));
 	uint32_t n = 0, i = 0;
@@ -265,19 +265,24 @@ static void check_rule_names(
 		const struct bp_yaml *name = bp_good(e, "name");
 
 		if (name != NULL)
-			list[n++] = (struct named_rule){m->rules[i].name, name};
+			list[n++] = (struct named_rule){name_of(items, i), name};
 	}
 	if (n > 1)
 		qsort(list, n, sizeof(*list), by_name);
 	for (i = 1; i < n; i++) {
 		if (strcmp(list[i].name, list[i - 1].name) == 0)
 			bp_error(r->messages, list[i].node->line, list[i].node->column,
-				"rule '%s' is named twice; expected a unique name (the "
+				"%s '%s' is named twice; expected a unique name (the "
 				"other is on line %u)",
-				list[i].name,
+				what, list[i].name,
 				bp_messages_line(r->messages, list[i - 1].node->line));
 	}
 	free(list);
+}
+
+static const char *rule_name(const void *items, uint32_t i)
+{
+	return ((const struct bp_rule_spec *)items)[i].name;
 }
 
 /* Returns the section that the rule's action needs and the file does not have; NULL: none. */
@@ -342,7 +347,7 @@ static void check_rules(
 		bp_error(r->messages, rules->line, rules->column,
 			"mqtt.rules: %u rules are given; expected at most %u (mqtt.max_rules)", all,
 			m->max_rules);
-	check_rule_names(r, rules, m);
+	bp_check_names(r, rules, "rule", rule_name, m->rules);
 	check_rule_targets(r, rules, m);
 }
 

@@ -25,6 +25,14 @@ void bp_check_sparkplug(
 	struct bp_reader *r, const struct bp_yaml *n, const struct bp_rule_spec *rule, bool part);
 void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
 
+/* check_policy.c */
+void bp_check_policy(struct bp_reader *r, const struct bp_yaml *n, void *base);
+void bp_check_policy_rule(struct bp_reader *r, const struct bp_yaml *n, void *base);
+
+/* Reports elements of the list whose names are equal; name_of() returns that of an element. */
+void bp_check_names(struct bp_reader *r, const struct bp_yaml *list, const char *what,
+	const char *(*name_of)(const void *items, uint32_t i), const void *items);
+
 /* check_absence.c: the settings of a rule with absent, and that one without has raise. */
 void bp_check_absence(struct bp_reader *r, const struct bp_yaml *n, struct bp_rule_spec *rule);
 /* check_value.c: the value of a rule or part; its strings get the order that conditions need. */

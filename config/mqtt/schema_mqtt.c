@@ -39,6 +39,21 @@ static const char *const function_names[] = {
 static const char *const sasl_names[] = {"scram-sha-512", "scram-sha-256", "plain", NULL};
 static const char *const payload_names[] = {"original", "envelope", NULL};
 
+static const char *const policy_action_names[] = {"allow", "observe", NULL};
+static const char *const policy_packet_names[] = {
+	"any", "connect", "will", "publish", "subscribe", NULL};
+static const char *const policy_anonymous_names[] = {"any", "true", "false", NULL};
+static const char *const policy_version_names[] = {"any", "", "", "3.1", "3.1.1", "5.0", NULL};
+static const char *const policy_qos_names[] = {"any", "0", "1", "2", NULL};
+static const char *const policy_retain_names[] = {"any", "false", "true", NULL};
+
+static const struct bp_list_layout policy_list = {
+	.element = sizeof(struct bp_policy_rule_spec),
+	.items = offsetof(struct bp_config_mqtt, policy.rules),
+	.count = offsetof(struct bp_config_mqtt, policy.n_rules),
+	.allocated = true,
+};
+
 static const struct bp_list_layout rule_list = {
 	.element = sizeof(struct bp_rule_spec),
 	.items = offsetof(struct bp_config_mqtt, rules),
@@ -247,6 +262,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Maximum number of values of a window; the shared segment has memory for this number in each window. A window with function rate has space for half of them. A percentile over time needs at least 296, and has less error with more: 1024."},
 	{.path = "mqtt.max_rules", .type = &bp_type_uint, AT(max_rules), .min = 1, .max = 131072, .preset = "16384",
 	 .help = "Maximum number of rules and of parts of combinations together; the shared segment has memory for this number."},
+	{.path = "mqtt.max_policy_rules", .type = &bp_type_uint, AT(max_policy_rules), .max = 65536, .preset = "1024",
+	 .help = "Maximum number of rules of the policy; the shared segment has memory for this number."},
 	{.path = "mqtt.alarm_queue_size", .type = &bp_type_size, AT(alarm_queue_size), .min = 64 * KIB, .max = GIB, .preset = "8MiB",
 	 .help = "Size of each worker's queue of alarms for the publisher. An alarm larger than a quarter of the queue, payload included, is dropped and counted."},
 
@@ -428,6 +445,38 @@ static const struct bp_setting rows[] = {
 	 .help = "Topic of the alarm. {topic}, {rule} and {client} are replaced by the publication's topic, the rule's name and the device's client identifier."},
 	{.path = "mqtt.rules[].publish.destination", .type = &bp_type_enum, IN(bp_rule_spec, destination), .flags = BP_RELOAD, .enum_names = destination_names, .preset = "mqtt",
 	 .help = "Destination of the alarm: the broker of mqtt.publisher (mqtt), the cluster of mqtt.kafka (kafka), or both."},
+	{.path = "mqtt.policy", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config_mqtt, policy.given), .check = bp_check_policy,
+	 .help = "Policy of what MQTT clients may do. Its rules are in order, and the first one that a packet matches decides about it. The policy observes: packets that it does not allow are forwarded, counted and reported as events."},
+	{.path = "mqtt.policy.default", .type = &bp_type_enum, AT(policy.preset), .flags = BP_MAIN | BP_RELOAD, .enum_names = policy_action_names, .preset = "allow",
+	 .help = "Action for packets that no rule matches: allow or observe."},
+	{.path = "mqtt.policy.rules", .type = &bp_type_list, .flags = BP_RELOAD, .max = 65536, .list = &policy_list, .check = bp_check_policy_rule,
+	 .preset_text = "none", .help = "Rules of the policy, in order. A packet matches a rule if it has all that the rule gives."},
+	{.path = "mqtt.policy.rules[].name", .type = &bp_type_name, IN(bp_policy_rule_spec, name), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
+	 .help = "Name of the rule, unique in the policy."},
+	{.path = "mqtt.policy.rules[].action", .type = &bp_type_enum, IN(bp_policy_rule_spec, action), .flags = BP_REQUIRED | BP_RELOAD, .enum_names = policy_action_names,
+	 .help = "Action for packets that match the rule. allow: nothing. observe: the packet is counted and reported as an event."},
+	{.path = "mqtt.policy.rules[].packet", .type = &bp_type_enum, IN(bp_policy_rule_spec, packet), .flags = BP_RELOAD, .enum_names = policy_packet_names, .preset = "any",
+	 .help = "Packets that match: connect; will (the will message of a CONNECT); publish (from the client); subscribe (each topic filter of it is decided about separately); or any of them."},
+	{.path = "mqtt.policy.rules[].topic", .type = &bp_type_filter, IN(bp_policy_rule_spec, topic), .flags = BP_RELOAD, .min = 1, .preset_text = "none: any topic, and packets without a topic",
+	 .help = "MQTT topic filter of publications, wills and subscriptions; a level {client} or {user} is the client identifier or user name of the client. A subscription matches a rule with action allow if the rule's filter covers its filter, and any other rule if there is a topic that both match."},
+	{.path = "mqtt.policy.rules[].client_id", .type = &bp_type_string, IN(bp_policy_rule_spec, client), .flags = BP_RELOAD, .min = 1, .preset_text = "none: any client",
+	 .help = "Client identifier; one * in it is any text."},
+	{.path = "mqtt.policy.rules[].user_name", .type = &bp_type_string, IN(bp_policy_rule_spec, user), .flags = BP_RELOAD, .min = 1, .preset_text = "none: any user name, and clients without one",
+	 .help = "User name; one * in it is any text."},
+	{.path = "mqtt.policy.rules[].anonymous", .type = &bp_type_enum, IN(bp_policy_rule_spec, identity), .flags = BP_RELOAD, .enum_names = policy_anonymous_names, .preset = "any",
+	 .help = "Whether the client has no user name: true, false or any."},
+	{.path = "mqtt.policy.rules[].address", .type = &bp_type_prefix, IN(bp_policy_rule_spec, address), .flags = BP_RELOAD, GIVEN(bp_policy_rule_spec, has_address), .preset_text = "none: any address",
+	 .help = "Prefix that contains the address of the client, such as 10.0.0.0/24 or 10.0.0.5/32."},
+	{.path = "mqtt.policy.rules[].port", .type = &bp_type_port, IN(bp_policy_rule_spec, port), .flags = BP_RELOAD, GIVEN(bp_policy_rule_spec, has_port), .preset_text = "none: any port",
+	 .help = "Port that receives the packets of the client."},
+	{.path = "mqtt.policy.rules[].mqtt_version", .type = &bp_type_enum, IN(bp_policy_rule_spec, version), .flags = BP_RELOAD, .enum_names = policy_version_names, .preset = "any",
+	 .help = "Version of MQTT."},
+	{.path = "mqtt.policy.rules[].qos", .type = &bp_type_enum, IN(bp_policy_rule_spec, qos), .flags = BP_RELOAD, .enum_names = policy_qos_names, .preset = "any",
+	 .help = "QoS of publications and wills."},
+	{.path = "mqtt.policy.rules[].retain", .type = &bp_type_enum, IN(bp_policy_rule_spec, retain), .flags = BP_RELOAD, .enum_names = policy_retain_names, .preset = "any",
+	 .help = "Whether publications and wills are retained: true, false or any."},
+	{.path = "mqtt.policy.rules[].larger_than", .type = &bp_type_size, IN(bp_policy_rule_spec, larger_than), .flags = BP_RELOAD | BP_OR_ZERO, .min = 1, .max = 268435455, GIVEN(bp_policy_rule_spec, has_size), .preset_text = "none: any payload",
+	 .help = "Publications and wills with a larger payload."},
 };
 /* clang-format on */
 

@@ -35,6 +35,8 @@
 			{"[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q]",                    \
 				"more than 16 strings"}}}
 #define MQTT BRIDGED "mqtt:\n  "
+#define POLICY MQTT "policy:\n    "
+#define POLICY_RULE POLICY "rules:\n      - name: p\n        action: allow\n        "
 #define EDGE_OPEN MQTT "publisher:\n    broker: \"mqtt://h\"\n    "
 #define TLS_OPEN MQTT "publisher:\n    broker: \"mqtts://h\"\n    tls:\n      "
 #define KAFKA_OPEN MQTT "kafka:\n    brokers: \"kafka://h\"\n    "
@@ -146,6 +148,8 @@
 		.bad = {{"1", "too small"}, {"1025", "too large"}}},
 	{"mqtt.max_rules", MQTT, "", .good = {{"1", "1"}, {"131072", "131072"}},
 		.bad = {{"0", "too small"}, {"131073", "too large"}}},
+	{"mqtt.max_policy_rules", MQTT, "", .good = {{"0", "0"}, {"65536", "65536"}},
+		.bad = {{"65537", "too large"}, {"-1", "not a whole number"}}},
 	{"mqtt.alarm_queue_size", MQTT, "",
 		.good = {{"64KiB", "64KiB"}, {"1GiB", "1GiB"}, {"1GB", "1000000000"}},
 		.bad = {{"63KiB", "too small"}, {"2GiB", "too large"}}},
@@ -408,4 +412,39 @@
 		.good = {{"mqtt", "mqtt"}},
 		.bad = {{"redis", "not a valid choice"}, {"kafka", "expected section mqtt.kafka"},
 			{"both", "expected section mqtt.kafka"}}},
+	{"mqtt.policy.default", POLICY, "", .good = {{"allow", "allow"}, {"observe", "observe"}},
+		.bad = {{"deny", "not a valid choice"}}},
+	{"mqtt.policy.rules[].name", POLICY "rules:\n      - action: allow\n        ", "",
+		.good = {{"r", "\"r\""}, {NAME63, "\"" NAME63 "\""}},
+		.bad = {{NAME63 "x", "64 bytes long"}, {"a b", "not a name"}}},
+	{"mqtt.policy.rules[].action", POLICY "rules:\n      - name: p\n        ", "",
+		.good = {{"allow", "allow"}, {"observe", "observe"}},
+		.bad = {{"close", "not a valid choice"}, {"any", "not a valid choice"}}},
+	{"mqtt.policy.rules[].packet", POLICY_RULE, "",
+		.good = {{"any", "any"}, {"connect", "connect"}, {"will", "will"}, {"publish", "publish"}, {"subscribe", "subscribe"}},
+		.bad = {{"unsubscribe", "not a valid choice"}}},
+	{"mqtt.policy.rules[].topic", POLICY_RULE, "",
+		.good = {{"a/b", "\"a/b\""}, {"\"{client}/+/{user}/#\"", "\"{client}/+/{user}/#\""}, {TEXT1023, "\"" TEXT1023 "\""}},
+		.bad = {{"a+/b", "not a topic filter"}, {"a/x{client}", "'x{client}' is no level"}, {"a/{topic}/b", "'{topic}' is no level"},
+			{"a}", "'a}' is no level"}, {"''", "the text is empty"}}},
+	{"mqtt.policy.rules[].client_id", POLICY_RULE, "",
+		.good = {{"pump", "\"pump\""}, {"\"*\"", "\"*\""}, {"a*b", "\"a*b\""}, {TEXT255, "\"" TEXT255 "\""}},
+		.bad = {{"a*b*", "more than one *"}, {"''", "the text is empty"}, {TEXT255 "x", "256 bytes long"}}},
+	{"mqtt.policy.rules[].user_name", POLICY_RULE, "", .good = {{"anna", "\"anna\""}, {"a*", "\"a*\""}},
+		.bad = {{"a**", "more than one *"}, {"''", "the text is empty"}}},
+	{"mqtt.policy.rules[].anonymous", POLICY_RULE, "", .good = {{"any", "any"}, {"true", "true"}, {"false", "false"}},
+		.bad = {{"no", "not a valid choice"}}},
+	{"mqtt.policy.rules[].address", POLICY_RULE, "",
+		.good = {{"10.0.0.0/8", "\"10.0.0.0/8\""}, {"10.0.0.5/32", "\"10.0.0.5/32\""}, {"\"fd00::/8\"", "\"fd00::/8\""}},
+		.bad = {{"10.0.0.5/8", "10.0.0.0/8"}, {"10.0.0.5", "has no length"}, {"x", "x"}}},
+	{"mqtt.policy.rules[].port", POLICY_RULE, "", .good = {{"a", "\"a\""}, {"b", "\"b\""}},
+		.bad = {{"c", "no port 'c'"}}},
+	{"mqtt.policy.rules[].mqtt_version", POLICY_RULE, "", .good = {{"any", "any"}, {"\"3.1\"", "3.1"}, {"3.1.1", "3.1.1"}, {"\"5.0\"", "5.0"}},
+		.bad = {{"4", "not a valid choice"}}},
+	{"mqtt.policy.rules[].qos", POLICY_RULE, "", .good = {{"any", "any"}, {"0", "0"}, {"1", "1"}, {"2", "2"}},
+		.bad = {{"3", "not a valid choice"}}},
+	{"mqtt.policy.rules[].retain", POLICY_RULE, "", .good = {{"any", "any"}, {"true", "true"}, {"false", "false"}},
+		.bad = {{"yes", "not a valid choice"}}},
+	{"mqtt.policy.rules[].larger_than", POLICY_RULE, "", .good = {{"0", "0"}, {"64KiB", "64KiB"}, {"255MiB", "255MiB"}},
+		.bad = {{"256MiB", "too large"}}},
 	/* clang-format on */

@@ -274,7 +274,7 @@ static void defaults_are_dumped(void **state)
 		"  max_watched_topics: 16384\n"
 		"  max_combination_values: 65536\n"
 		"  max_windows: 4096\n  max_window_values: 128\n"
-		"  max_rules: 16384\n  alarm_queue_size: 8MiB\n"
+		"  max_rules: 16384\n  max_policy_rules: 1024\n  alarm_queue_size: 8MiB\n"
 		"  publisher:\n    broker: \"mqtt://h:1883\"\n    client_id: \"biplane-biplane\"\n"
 		"    keep_alive: 30s\n    max_inflight: 1000\n    puback_timeout: 5s\n"
 		"    unreachable_after: 1m\n"

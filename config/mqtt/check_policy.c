@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "config/check_place.h"
+#include "config/mqtt/schema.h"
+
+/* Section mqtt.policy. */
+
+static const char *name_of(const void *items, uint32_t i)
+{
+	return ((const struct bp_policy_rule_spec *)items)[i].name;
+}
+
+void bp_check_policy(struct bp_reader *r, const struct bp_yaml *n, void *base)
+{
+	const struct bp_config_mqtt *m = base;
+	const struct bp_yaml *rules = bp_yaml_find(n, "rules");
+
+	if (rules == NULL || rules->bad)
+		return;
+	if (m->policy.n_rules > m->max_policy_rules)
+		bp_error(r->messages, rules->line, rules->column,
+			"mqtt.policy.rules: %u rules are given; expected at most %u "
+			"(mqtt.max_policy_rules)",
+			m->policy.n_rules, m->max_policy_rules);
+	bp_check_names(r, rules, "rule of the policy", name_of, m->policy.rules);
+}
+
+static void check_pattern(struct bp_reader *r, const struct bp_yaml *n, const char *key)
+{
+	const struct bp_yaml *at = bp_good(n, key);
+	const char *star = at != NULL ? strchr(at->text, '*') : NULL;
+
+	if (star != NULL && strchr(star + 1, '*') != NULL)
+		bp_error(r->messages, at->line, at->column,
+			"%s.%s: '%s' has more than one *; expected one at most", r->path, key,
+			at->text);
+}
+
+/* A placeholder is a level of its own, and another text in braces is an error of writing. */
+static bool is_level(const char *p, size_t n)
+{
+	static const char *const level[] = {BP_POLICY_CLIENT_LEVEL, BP_POLICY_USER_LEVEL};
+
+	if (memchr(p, '{', n) == NULL && memchr(p, '}', n) == NULL)
+		return true;
+	for (unsigned i = 0; i < sizeof(level) / sizeof(level[0]); i++)
+		if (n == strlen(level[i]) && memcmp(p, level[i], n) == 0)
+			return true;
+	return false;
+}
+
+static void check_levels(struct bp_reader *r, const struct bp_yaml *n)
+{
+	const struct bp_yaml *at = bp_good(n, "topic");
+	const char *p = at != NULL ? at->text : NULL;
+
+	while (p != NULL) {
+		const size_t len = strcspn(p, "/");
+
+		if (!is_level(p, len)) {
+			bp_error(r->messages, at->line, at->column,
+				"%s.topic: '%.*s' is no level; expected {client} or {user} as a "
+				"whole level, or no braces",
+				r->path, (int)len, p);
+			return;
+		}
+		p = p[len] == '/' ? p + len + 1 : NULL;
+	}
+}
+
+/* What the packets of the rule never have. */
+static void check_fields(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_policy_rule_spec *rule)
+{
+	static const char *const message[] = {"qos", "retain", "larger_than"};
+	const struct bp_yaml *topic = bp_yaml_find(n, "topic");
+
+	if (rule->packet == BP_POLICY_CONNECT && topic != NULL)
+		bp_error(r->messages, topic->key->line, topic->key->column,
+			"%s.topic: a CONNECT has no topic; expected packet: will, publish or "
+			"subscribe, or no topic",
+			r->path);
+	if (rule->packet != BP_POLICY_CONNECT && rule->packet != BP_POLICY_SUBSCRIBE)
+		return;
+	for (unsigned i = 0; i < sizeof(message) / sizeof(message[0]); i++) {
+		const struct bp_yaml *at = bp_yaml_find(n, message[i]);
+
+		if (at != NULL)
+			bp_error(r->messages, at->key->line, at->key->column,
+				"%s.%s: only publications and wills have it; expected packet: "
+				"publish, will or any",
+				r->path, message[i]);
+	}
+}
+
+void bp_check_policy_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
+{
+	const struct bp_policy_rule_spec *rule = base;
+	const struct bp_yaml *anonymous = bp_yaml_find(n, "anonymous");
+
+	check_pattern(r, n, "client_id");
+	check_pattern(r, n, "user_name");
+	check_levels(r, n);
+	if (bp_yaml_find(n, "packet") == NULL || bp_good(n, "packet") != NULL)
+		check_fields(r, n, rule);
+	if (rule->identity == BP_POLICY_ANONYMOUS && rule->user[0] != '\0')
+		bp_error(r->messages, anonymous->key->line, anonymous->key->column,
+			"%s.anonymous: the rule has a user name; expected only one of them",
+			r->path);
+}
