@@ -145,7 +145,7 @@ enum bp_mqtt_error bp_mqtt_resume(struct bp_mqtt_view *view, uint8_t version, ui
 struct bp_mqtt_connect {
 	uint8_t version; /* enum bp_mqtt_version */
 	const uint8_t *client_id;
-	uint16_t client_id_len;  /* 0: the broker assigns one */
+	uint16_t client_id_len; /* 0: the broker assigns one */
 	uint16_t user_len;
 	const uint8_t *user;     /* NULL: no user name */
 	uint16_t keep_alive;     /* seconds */
@@ -186,6 +186,16 @@ enum bp_mqtt_error bp_mqtt_connack(
  */
 enum bp_mqtt_error bp_mqtt_other(struct bp_mqtt_view *view, uint8_t version, uint8_t type,
 	uint8_t flags, const uint8_t *body, uint32_t len, uint16_t *packet_id);
+
+/* The topic filters of a SUBSCRIBE that bp_mqtt_other() has found valid. */
+struct bp_mqtt_filters {
+	const uint8_t *p, *end;
+};
+void bp_mqtt_filters(struct bp_mqtt_filters *f, struct bp_mqtt_view *view, uint8_t version,
+	const uint8_t *body, uint32_t len);
+/* The next one, with the maximum QoS of the subscription. False: there is none. */
+bool bp_mqtt_next_filter(
+	struct bp_mqtt_filters *f, const uint8_t **filter, uint32_t *len, uint8_t *qos);
 
 #define BP_MQTT_DISCONNECT_WITH_WILL 0x04
 

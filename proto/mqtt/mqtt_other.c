@@ -228,3 +228,34 @@ enum bp_mqtt_error bp_mqtt_other(struct bp_mqtt_view *view, uint8_t version, uin
 		return BP_MQTT_E_TYPE;
 	}
 }
+
+void bp_mqtt_filters(struct bp_mqtt_filters *f, struct bp_mqtt_view *view, uint8_t version,
+	const uint8_t *body, uint32_t len)
+{
+	struct packet k = {.r = {body, body + len}, .view = view, .version = version};
+	uint16_t id;
+
+	if (bp_mqtt_take_packet_id(&k.r, &id) != BP_MQTT_OK ||
+		skip_properties(&k, BP_MQTT_IN_SUBSCRIBE) != BP_MQTT_OK)
+		k.r.p = k.r.end;
+	*f = (struct bp_mqtt_filters){k.r.p, k.r.end};
+}
+
+bool bp_mqtt_next_filter(
+	struct bp_mqtt_filters *f, const uint8_t **filter, uint32_t *len, uint8_t *qos)
+{
+	struct bp_mqtt_reader r = {f->p, f->end};
+	uint8_t options;
+	uint16_t n = 0;
+
+	/* an empty one, a violation that may be accepted, has no options */
+	while (n == 0)
+		if (!bp_mqtt_take_binary(&r, filter, &n))
+			return false;
+	if (!bp_mqtt_take_u8(&r, &options))
+		return false;
+	*len = n;
+	*qos = options & 3;
+	f->p = r.p;
+	return true;
+}

@@ -3,6 +3,8 @@
 #include "services/mqtt/connection_events.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
+#include "services/mqtt/policy.h"
+#include "shm/rules/policy.h"
 
 /*
  * Events of connections: shm/events/event_ring.h. Only a connection that proved itself begins and
@@ -11,6 +13,7 @@
  * number is limited, because anybody can open them. Those of proven connections have a higher limit
  * of their own, so that a client that connects again and again cannot fill the event log.
  */
+#define POLICY_CLIENT_MAX 64u /* bytes of the client identifier in an event of the policy */
 #define UNPROVEN_PER_INTERVAL 16u
 #define PROVEN_PER_INTERVAL 1000u
 #define INTERVAL_SHIFT 10 /* ticks of 2^20 ns: about a second */
@@ -51,6 +54,57 @@ static void put_names(struct bp_event *e, const struct bp_tls_info *names)
 	e->number[1] = len[BP_TLS_ALPN];
 }
 
+/* An event about the connection, without numbers and texts. */
+static void begin(const struct bp_mqtt_worker *in, const struct bp_flow *f, enum bp_event_type type,
+	unsigned action, unsigned reason, struct bp_event *e)
+{
+	memset(e, 0, offsetof(struct bp_event, text));
+	e->time_ns = in->now_ns;
+	e->type = (uint8_t)type;
+	e->action = (uint8_t)action;
+	e->reason = (uint16_t)reason;
+	e->flags = f->flags & BP_FLOW_IP6 ? BP_EVENT_F_IP6 : 0;
+	e->port = f->client_port;
+	e->version = f->version;
+	memcpy(e->src_ip, f->client_ip, sizeof(e->src_ip));
+	memcpy(e->dest_ip, f->broker_ip, sizeof(e->dest_ip));
+	e->src_port = (uint16_t)(f->k1 >> 16);
+	e->dest_port = (uint16_t)f->k1;
+	e->vlan_outer = f->k1 >> 32 & 0xfff;
+	e->vlan_inner = f->k1 >> 44 & 0xfff;
+	e->flow = bp_flow_event_id(f);
+}
+
+void bp_event_policy(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_policy_packet_view *v, const struct bp_policy_decision *d)
+{
+	const struct bp_policy_rule *r =
+		d->rule < in->rules->n_policy ? bp_policy_rule(in->rules, d->rule) : NULL;
+	char name_and_topic[BP_EVENT_TEXT];
+	uint32_t name = 0, topic;
+	struct bp_event e;
+
+	if (in->events.size == 0 || !within_limit(in, f->proof & BP_FLOW_PROVEN))
+		return;
+	begin(in, f, BP_EVENT_POLICY, v->packet, d->action, &e);
+	if (r != NULL) {
+		name = r->name_len;
+		memcpy(name_and_topic, r->name, name);
+	}
+	topic = v->topic_len < sizeof(name_and_topic) - name
+			? v->topic_len
+			: (uint32_t)sizeof(name_and_topic) - name;
+	if (topic != 0)
+		memcpy(name_and_topic + name, v->topic, topic);
+	e.number[0] = name;
+	e.number[1] = v->size;
+	/* half of the space at most, so that there is some of the topic */
+	bp_event_text(&e, 0, v->client,
+		v->client_len < POLICY_CLIENT_MAX ? v->client_len : POLICY_CLIENT_MAX);
+	bp_event_text(&e, 1, name_and_topic, name + topic);
+	bp_event_write(&in->events, &e);
+}
+
 static void write_event(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	enum bp_event_connection action, unsigned reason)
 {
@@ -59,21 +113,7 @@ static void write_event(struct bp_mqtt_worker *in, const struct bp_flow *f,
 
 	if (in->events.size == 0 || !within_limit(in, f->proof & BP_FLOW_PROVEN))
 		return;
-	memset(&e, 0, offsetof(struct bp_event, text));
-	e.time_ns = in->now_ns;
-	e.type = BP_EVENT_CONNECTION;
-	e.action = (uint8_t)action;
-	e.reason = (uint16_t)reason;
-	e.flags = f->flags & BP_FLOW_IP6 ? BP_EVENT_F_IP6 : 0;
-	e.port = f->client_port;
-	e.version = f->version;
-	memcpy(e.src_ip, f->client_ip, sizeof(e.src_ip));
-	memcpy(e.dest_ip, f->broker_ip, sizeof(e.dest_ip));
-	e.src_port = (uint16_t)(f->k1 >> 16);
-	e.dest_port = (uint16_t)f->k1;
-	e.vlan_outer = f->k1 >> 32 & 0xfff;
-	e.vlan_inner = f->k1 >> 44 & 0xfff;
-	e.flow = bp_flow_event_id(f);
+	begin(in, f, BP_EVENT_CONNECTION, action, reason, &e);
 	e.number[0] = f->publishes;
 	if (bp_tls_names(in, f, &names))
 		put_names(&e, &names);

@@ -4,6 +4,7 @@
 #include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
+#include "services/mqtt/policy.h"
 #include "services/mqtt/publications.h"
 #include "services/mqtt/stream.h"
 
@@ -125,6 +126,7 @@ static void read_connect(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	f->alias_max[BP_FROM_BROKER] = c.alias_max;
 	f->has_alias_max |= 1 << BP_FROM_BROKER;
 	bp_mqtt_keep_identity(in, f, &c);
+	bp_policy_connect(in, f, &c);
 	bp_will_keep(in, f, &c);
 }
 
@@ -305,6 +307,8 @@ static void read_other(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 		acknowledged(in, f, dir, fixed, body, id);
 	else if (fixed->type == BP_MQTT_DISCONNECT)
 		bp_packet_end(in, f, dir);
+	else if (fixed->type == BP_MQTT_SUBSCRIBE && dir == BP_TO_BROKER)
+		bp_policy_subscribe(in, f, body, fixed->remaining);
 	/* held data that is read because of a frame of the other direction has no related ACK */
 	if ((f->stream[!dir] == BP_STREAM_RESYNC || (f->pending & BP_FLOW_PUSHED(!dir))) &&
 		in->frame != NULL && in->frame->to_broker == (dir == BP_TO_BROKER))

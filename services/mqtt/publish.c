@@ -6,6 +6,7 @@
 #include "services/mqtt/evaluate.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
+#include "services/mqtt/policy.h"
 #include "services/mqtt/publications.h"
 #include "services/mqtt/sparkplug.h"
 #include "services/mqtt/stream.h"
@@ -388,11 +389,18 @@ static bool reads_data(
 	       bp_sparkplug_topic(topic, len, &t) && bp_sparkplug_is_data(t.type);
 }
 
-/* Writes the rules that the topic matches to the flow's memo. Both directions share the memo, so a
- * topic that is valid in only one of them is not stored. */
+/*
+ * Writes the rules that the topic matches to the flow's memo. Both directions share the memo, so a
+ * topic that is valid in only one of them is not stored. Neither is one whose publications the
+ * policy decides about one by one. `decided`: it has, about this one.
+ */
 static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
-	const uint8_t *topic, uint16_t len, uint64_t hash)
+	const struct bp_mqtt_publish *p, uint64_t hash, bool decided)
 {
+	const bool allowed = dir == BP_FROM_BROKER ? !bp_policy_is_given(in)
+						   : !decided && bp_policy_publish(in, f, p);
+	const uint8_t *topic = p->topic;
+	const uint16_t len = p->topic_len;
 	const uint64_t bits = bp_topic_known_bits(in, topic, len, hash);
 	struct matched m = {.rules = in->rules};
 	bool sparkplug = false; /* other topics of the node may match */
@@ -407,7 +415,7 @@ static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 		       : m.n == 0           ? BP_RULE_NONE
 					    : m.rule[0];
 	f->memo_hash = hash;
-	f->memo_gen = (bits & ~f->known) == 0 ? in->gen : 0;
+	f->memo_gen = allowed && (bits & ~f->known) == 0 ? in->gen : 0;
 }
 
 /* The hash covers the topic's length. */
@@ -523,7 +531,9 @@ static bool read_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	}
 	if (!bp_within_budget(in))
 		return false;
-	look_up(in, f, dir, p->topic, p->topic_len, *hash);
+	/* the head of a packet that was cut may have been complete before */
+	look_up(in, f, dir, p, *hash,
+		head != NULL && f->reassembly_decided[dir] != BP_REASSEMBLY_UNDECIDED);
 	return true;
 }
 
@@ -657,7 +667,7 @@ enum bp_publish_decision bp_publish_decide(struct bp_mqtt_worker *in, struct bp_
 			count_publish(in, f, &p);
 			return BP_PUBLISH_SKIP;
 		}
-		look_up(in, f, dir, p.topic, p.topic_len, hash);
+		look_up(in, f, dir, &p, hash, false);
 	}
 	if (f->memo_rule != BP_RULE_NONE)
 		return BP_PUBLISH_EVALUATE; /* counted when it is whole */

@@ -18,6 +18,7 @@ enum bp_event_type {
 	BP_EVENT_FAULT,      /* both planes */
 	BP_EVENT_CONFIG,     /* control plane */
 	BP_EVENT_PLANE,      /* both planes; readers add the restarts by the supervisor */
+	BP_EVENT_POLICY,     /* data plane, workers; the action is enum bp_policy_packet */
 	/* made by readers, in no ring */
 	BP_EVENT_ALARM, /* from the alarm log */
 	BP_EVENT_DROPS, /* from the counters */
@@ -119,6 +120,8 @@ struct bp_event {
  *   connection  publications                          client identifier
  *   with TLS    -; bytes of the offered protocols     server name; offered protocols, then the
  *                                                     common name of the certificate
+ *   policy      bytes of the rule's name; of payload  client identifier; the rule's name (none: the
+ *                                                     default), then the topic
  *   session     reports                               system id (EUI-64, hexadecimal);
  *                                                     specialization
  *   fault       began, Unix ns; enum bp_fault_kind    object

@@ -23,7 +23,7 @@ static const struct bp_cli_option options[] = {
 	{'n', "lines", "N", "begin with the latest N events (10); 0: only new ones"},
 	{OPT_TYPE, "type", "TYPE",
 		"events: only these types, such as fault,plane: alarm, config, connection, drops, "
-		"fault, lost, plane or session"},
+		"fault, lost, plane, policy or session"},
 	{OPT_JSON, "json", NULL, "one JSON object per line"},
 	{OPT_NO_FOLLOW, "no-follow", NULL, "print the latest N events and exit"},
 	{0, NULL, NULL, NULL},

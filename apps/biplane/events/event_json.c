@@ -15,6 +15,7 @@
 #include "apps/biplane/text.h"
 #include "apps/biplane/text_value.h"
 #include "biplane/counters/mqtt.h"
+#include "biplane/policy.h"
 #include "shm/fault.h"
 #include "shm/hash.h"
 
@@ -223,6 +224,44 @@ static json_t *connection(const struct bp_event_json *x, const struct bp_event *
 	return o;
 }
 
+/* The name of the rule, if there is one, and the topic are one text. */
+static void set_rule_and_topic(json_t *o, const struct bp_event *e)
+{
+	const size_t at = e->text_len[0], all = e->text_len[1];
+	const size_t name = e->number[0] < all ? (size_t)e->number[0] : all;
+
+	if (at + all > BP_EVENT_TEXT)
+		return;
+	if (name != 0)
+		set(o, "rule", bp_text_json(e->text + at, name));
+	if (all != name)
+		set(o, "topic", bp_text_json(e->text + at + name, all - name));
+}
+
+static json_t *policy(const struct bp_event_json *x, const struct bp_event *e, json_t *event)
+{
+	static const char *const packet[] = {
+		[BP_POLICY_CONNECT] = "connect",
+		[BP_POLICY_WILL] = "will",
+		[BP_POLICY_PUBLISH] = "publish",
+		[BP_POLICY_SUBSCRIBE] = "subscribe",
+	};
+	const struct tuple t = tuple_of(e);
+	const char *name = NAME(packet, e->action);
+	json_t *o;
+
+	if (name == NULL || e->reason != BP_POLICY_OBSERVE)
+		return NULL;
+	set_port(x, event, e->port);
+	set_tuple(event, &t);
+	o = json_pack("{ss ss}", "action", "observe", "packet", name);
+	set_rule_and_topic(o, e);
+	set_text(o, "client_id", e, 0);
+	if (e->action == BP_POLICY_PUBLISH || e->action == BP_POLICY_WILL)
+		set_integer(o, "payload_bytes", e->number[1]);
+	return o;
+}
+
 static json_t *session(const struct bp_event_json *x, const struct bp_event *e, json_t *event)
 {
 	static const char *const state[] = {
@@ -346,6 +385,8 @@ static json_t *object(const struct bp_event_json *x, const struct bp_event *e, j
 		return config(e);
 	case BP_EVENT_PLANE:
 		return plane(e);
+	case BP_EVENT_POLICY:
+		return policy(x, e, event);
 	default:
 		return NULL;
 	}

@@ -46,6 +46,7 @@ static const char *const type_names[BP_EVENT_TYPES] = {
 	[BP_EVENT_FAULT] = "fault",
 	[BP_EVENT_CONFIG] = "config",
 	[BP_EVENT_PLANE] = "plane",
+	[BP_EVENT_POLICY] = "policy",
 	[BP_EVENT_ALARM] = "alarm",
 	[BP_EVENT_DROPS] = "drops",
 	[BP_EVENT_LOST] = "lost",
@@ -74,7 +75,7 @@ int bp_event_types_parse(const char *list, unsigned *types, char *err, size_t er
 		if (type == BP_EVENT_NONE) {
 			snprintf(err, err_size,
 				"'%.*s' is not a type of events; expected alarm, config, "
-				"connection, drops, fault, lost, plane or session",
+				"connection, drops, fault, lost, plane, policy or session",
 				n < 32 ? (int)n : 32, p);
 			return -1;
 		}

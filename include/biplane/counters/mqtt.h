@@ -12,6 +12,7 @@
 	X(STREAM, "stream", "Byte streams: resynchronization, and why streams are not inspected.") \
 	X(MQTT, "mqtt", "Inspected MQTT control packets.")                                         \
 	X(RULE, "rule", "Evaluation of rules.")                                                    \
+	X(POLICY, "policy", "Decisions of the MQTT policy.")                                       \
 	X(ALARM, "alarm", "Alarms, until they leave the data plane.")
 
 #define BP_COUNTERS_OF_MQTT(X)                                                                     \
@@ -348,6 +349,13 @@
 		"states of other gateways not used: table full")                                   \
 	X(FLEET_STATE_INVALID, RULE, "states_fleet_invalid",                                       \
 		"states of other gateways not used: damaged")                                      \
+	/* policy */                                                                               \
+	X(POLICY_OBSERVED, POLICY, "policy_observed",                                              \
+		"packets that the policy observes: a rule with action observe, or the default")    \
+	X(POLICY_UNDECIDED, POLICY, "policy_undecided",                                            \
+		"packets without a decision: client identifier, user name or port not known")      \
+	X(POLICY_NOT_EVALUATED, POLICY, "policy_not_evaluated",                                    \
+		"packets without a decision: inspection budget of the connection or worker")       \
 	/* alarms */                                                                               \
 	X(ALARM_RAISED, ALARM, "alarms_raised", "alarms raised")                                   \
 	X(ALARM_CLEARED, ALARM, "alarms_cleared", "alarms cleared")                                \

@@ -9,7 +9,7 @@ const MOST = 500;
 const DRAW_MS = 250;
 const RETRY_MS = [1000, 2000, 5000, 10000];
 
-const TYPES = ["alarm", "connection", "session", "fault", "config", "plane", "drops", "lost"];
+const TYPES = ["alarm", "connection", "session", "fault", "config", "plane", "policy", "drops", "lost"];
 
 function address(ip, port) {
   if (!ip)
@@ -47,6 +47,9 @@ export function summary(event) {
       return o.error || (o.serial === undefined ? `generation ${o.generation}` : `rollout ${o.serial}, version ${o.version}`);
     case "plane":
       return [o.name, o.hung ? "no heartbeat" : o.after_crash ? "after a crash" : o.pid ? `process ${o.pid}` : ""]
+        .filter(Boolean).join(", ");
+    case "policy":
+      return [`${o.action} ${o.packet}`, o.topic, o.client_id || address(event.src_ip, event.src_port), o.rule && `rule ${o.rule}`]
         .filter(Boolean).join(", ");
     default:
       return Object.entries(o).filter(([, v]) => typeof v !== "object").map(([k, v]) => `${k} ${v}`).join(", ");

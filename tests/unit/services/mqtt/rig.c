@@ -47,6 +47,7 @@ void rig_defaults(struct rig *r)
 	m->max_windows = 64;
 	m->max_window_values = 64;
 	m->max_rules = 64;
+	m->max_policy_rules = 64;
 	m->alarm_queue_size = 1024 * 1024;
 	r->now_ns = 1700000000ull * SECOND + 123456789;
 	r->mono_ns = 1000 * SECOND;
@@ -122,13 +123,21 @@ void rig_close(struct rig *r)
 
 void rig_reload(struct rig *r, const struct bp_rule_spec *rules, uint32_t n)
 {
-	struct bp_mirror_target clone = r->mqtt.mirror;
+	const struct bp_mirror_target clone = r->mqtt.mirror;
+	struct bp_ruleset_input input = {.specs = rules,
+		.n = n,
+		.max_rules = r->shm.max_rules,
+		.clone = &clone,
+		.policy = &r->mqtt.policy,
+		.max_policy_rules = r->shm.max_policy_rules,
+		.old = r->rules,
+		.now_ns = r->now_ns};
 	char err[256] = "";
 
 	r->generation++;
-	must(bp_ruleset_build((void *)bp_shm_rules(&r->shm, r->generation), r->shm.rules.bank_size,
-		     rules, n, r->shm.max_rules, &clone, r->rules, r->generation, r->now_ns, err,
-		     sizeof(err)) == 0,
+	input.generation = r->generation;
+	must(bp_ruleset_compile((void *)bp_shm_rules(&r->shm, r->generation),
+		     r->shm.rules.bank_size, &input, err, sizeof(err)) == 0,
 		err);
 	r->rules = bp_shm_rules(&r->shm, r->generation);
 }

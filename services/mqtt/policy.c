@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/mqtt.h"
+#include "services/mqtt/packets.h"
+#include "services/mqtt/policy.h"
+#include "shm/rules/policy.h"
+
+/*
+ * The policy, for packets of clients. Its decision is about packets that were read, so about none
+ * of a connection that is not inspected. Nothing is refused yet: each packet is forwarded.
+ */
+
+bool bp_policy_is_given(const struct bp_mqtt_worker *in)
+{
+	return in->rules->generation != 0 && in->rules->policy_given;
+}
+
+/* Whether the CONNECT of the client was read, and is kept. */
+static bool is_known(const struct bp_flow *f)
+{
+	return (f->flags & BP_FLOW_CONNECT) &&
+	       !(f->session & (BP_SESSION_NO_ID | BP_SESSION_ADOPTED));
+}
+
+static struct bp_policy_packet_view view_of(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, enum bp_policy_packet packet)
+{
+	struct bp_policy_packet_view v = {.packet = (uint8_t)packet,
+		.version = f->version,
+		.port = f->client_port,
+		.ip6 = (f->flags & BP_FLOW_IP6) != 0,
+		.known = is_known(f),
+		.address = f->client_ip,
+		.client_len = f->client_id_len};
+
+	if (f->client_id_len != 0)
+		v.client = bp_reassembly_data(in->reassembly, f->client_id);
+	v.user = bp_mqtt_user(in, f, &v.user_len);
+	return v;
+}
+
+static void add(_Atomic uint64_t *n)
+{
+	/* this worker is the only writer */
+	atomic_store_explicit(
+		n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+static void count(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_policy_packet_view *v, const struct bp_policy_decision *d)
+{
+	struct bp_policy_stats *s =
+		&in->policy_stats[d->slot <= in->max_policy_rules ? d->slot : 0];
+
+	if (d->action == BP_POLICY_UNDECIDED) {
+		bp_tally(in, BP_C_POLICY_UNDECIDED);
+		add(&s->undecided);
+		return;
+	}
+	add(&s->matched);
+	if (d->action == BP_POLICY_ALLOW)
+		return;
+	bp_tally(in, BP_C_POLICY_OBSERVED);
+	atomic_store_explicit(&s->matched_ns, in->now_ns, memory_order_relaxed);
+	bp_event_policy(in, f, v, d);
+}
+
+/* False: the connection is over its budget. */
+static bool decide(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_policy_packet_view *v, struct bp_policy_decision *d)
+{
+	if (!bp_work_may(&in->work)) {
+		bp_tally(in, BP_C_POLICY_NOT_EVALUATED);
+		return false;
+	}
+	bp_policy_decide(in->rules, v, d);
+	bp_work_add(&in->work, d->steps);
+	count(in, f, v, d);
+	return true;
+}
+
+bool bp_policy_publish(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_mqtt_publish *p)
+{
+	struct bp_policy_packet_view v;
+	struct bp_policy_decision d;
+
+	if (!bp_policy_is_given(in))
+		return true;
+	v = view_of(in, f, BP_POLICY_PUBLISH);
+	v.topic = p->topic;
+	v.topic_len = p->topic_len;
+	v.qos = p->qos;
+	v.retain = p->retain;
+	v.size = p->payload_len;
+	return decide(in, f, &v, &d) && d.action == BP_POLICY_ALLOW && d.fixed;
+}
+
+void bp_policy_connect(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_mqtt_connect *c)
+{
+	struct bp_policy_packet_view v;
+	struct bp_policy_decision d;
+
+	if (!bp_policy_is_given(in))
+		return;
+	v = view_of(in, f, BP_POLICY_CONNECT);
+	/* those of the packet, whether there was memory for them or not */
+	v.known = true;
+	v.client = c->client_id_len != 0 ? c->client_id : NULL;
+	v.client_len = c->client_id_len;
+	v.user = c->user;
+	v.user_len = c->user_len;
+	if (!decide(in, f, &v, &d) || c->will.topic == NULL)
+		return;
+	v.packet = BP_POLICY_WILL;
+	v.topic = c->will.topic;
+	v.topic_len = c->will.topic_len;
+	v.qos = c->will.qos;
+	v.retain = c->will.retain;
+	v.size = c->will.payload_len;
+	(void)decide(in, f, &v, &d);
+}
+
+/* The filter of a shared subscription (MQTT 5.0, 4.8.2): $share/GROUP/FILTER. */
+static void skip_share(struct bp_policy_packet_view *v)
+{
+	static const char share[] = "$share/";
+	const uint32_t n = sizeof(share) - 1;
+	const uint8_t *slash;
+
+	if (v->topic_len <= n || memcmp(v->topic, share, n) != 0)
+		return;
+	slash = memchr(v->topic + n, '/', v->topic_len - n);
+	if (slash == NULL)
+		return;
+	v->topic_len -= (uint32_t)(slash + 1 - v->topic);
+	v->topic = slash + 1;
+}
+
+void bp_policy_subscribe(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, const uint8_t *body, uint32_t len)
+{
+	struct bp_policy_packet_view v;
+	struct bp_policy_decision d;
+	struct bp_mqtt_view view = bp_view(in, f, BP_TO_BROKER);
+	struct bp_mqtt_filters filters;
+
+	if (!bp_policy_is_given(in))
+		return;
+	v = view_of(in, f, BP_POLICY_SUBSCRIBE);
+	bp_mqtt_filters(&filters, &view, f->version, body, len);
+	while (bp_mqtt_next_filter(&filters, &v.topic, &v.topic_len, &v.qos)) {
+		skip_share(&v);
+		if (!decide(in, f, &v, &d))
+			return;
+	}
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SERVICES_MQTT_POLICY_H
+#define BP_SERVICES_MQTT_POLICY_H
+
+#include "services/mqtt/mqtt_worker.h"
+
+/* policy.c: the decisions of the policy about packets of a client, which are counted. */
+
+bool bp_policy_is_given(const struct bp_mqtt_worker *in);
+/* Returns whether all publications of the connection with this topic are allowed. */
+bool bp_policy_publish(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_mqtt_publish *p);
+/* With its will. */
+void bp_policy_connect(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_mqtt_connect *c);
+/* `body` of a valid SUBSCRIBE. */
+void bp_policy_subscribe(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, const uint8_t *body, uint32_t len);
+
+struct bp_policy_packet_view;
+struct bp_policy_decision;
+/* events.c: the policy does not allow a packet. */
+void bp_event_policy(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_policy_packet_view *v, const struct bp_policy_decision *d);
+
+#endif

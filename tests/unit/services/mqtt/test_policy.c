@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The policy: which packets of a connection it decides about, and once. */
+#include "biplane/counters/mqtt.h"
+#include "test.h"
+
+#include <string.h>
+
+#include "rig.h"
+#include "shm/rules/policy.h"
+#include "shm/events/event_ring.h"
+
+static struct rig rig;
+static struct bp_policy_rule_spec rules[8];
+static struct bp_event_cursor cursor;
+
+static struct bp_policy_rule_spec *rule(uint8_t action, uint8_t packet, const char *topic)
+{
+	struct bp_policy_rule_spec *r = &rules[rig.mqtt.policy.n_rules++];
+
+	*r = (struct bp_policy_rule_spec){.action = action, .packet = packet};
+	snprintf(r->name, sizeof(r->name), "r%u", rig.mqtt.policy.n_rules);
+	snprintf(r->topic, sizeof(r->topic), "%s", topic);
+	return r;
+}
+
+static void open_rig(void)
+{
+	struct bp_event_ring events;
+
+	rig_defaults(&rig);
+	rig.config.monitoring.event_queue_size = 64;
+	rig.mqtt.policy.given = true;
+	rig.mqtt.policy.rules = rules;
+	rig_open(&rig);
+	events = bp_shm_events(&rig.shm, 0);
+	bp_event_cursor_open(&cursor, events.slot, sizeof(*events.slot), events.size, 0);
+}
+
+static void load(void)
+{
+	struct bp_rule_spec alarm = rig_rule("alarm", "t/x", BP_COND_GT, 80);
+
+	rig_rules(&rig, &alarm, 1);
+}
+
+/* By the number of a rule, from 1; 0: the default. */
+static uint64_t decisions(unsigned r)
+{
+	const uint32_t slot = r == 0 ? 0 : bp_policy_rule(rig.rules, r - 1)->slot;
+
+	return atomic_load(&rig.shm.policy_stats[slot].matched);
+}
+
+static uint64_t observed(void)
+{
+	return rig_count(&rig, BP_C_POLICY_OBSERVED);
+}
+
+static struct peer connected(const char *client_id)
+{
+	struct peer c;
+
+	peer_init(&c, false, 1, 1000, 2000);
+	rig_connect(&rig, &c, 4, client_id);
+	return c;
+}
+
+/* A CONNECT with everything; user NULL: none. */
+static void add_connect(struct bytes *b, const char *id, const char *user, const char *will)
+{
+	struct bytes body = {0};
+
+	bytes_be16(&body, 4);
+	bytes_add(&body, "MQTT\x04", 5);
+	bytes_u8(&body, (uint8_t)(0x02 | (user != NULL ? 0x80 : 0) | (will != NULL ? 0x0c : 0)));
+	bytes_be16(&body, 60);
+	bytes_be16(&body, (uint16_t)strlen(id));
+	bytes_add(&body, id, strlen(id));
+	if (will != NULL) {
+		bytes_be16(&body, (uint16_t)strlen(will));
+		bytes_add(&body, will, strlen(will));
+		bytes_be16(&body, 3);
+		bytes_add(&body, "off", 3);
+	}
+	if (user != NULL) {
+		bytes_be16(&body, (uint16_t)strlen(user));
+		bytes_add(&body, user, strlen(user));
+	}
+	mq_raw(b, 0x10, body.p, body.n);
+	bytes_free(&body);
+}
+
+static struct peer connected_as(const char *id, const char *user, const char *will)
+{
+	struct bytes b = {0};
+	struct peer c;
+
+	peer_init(&c, false, 1, 1000, 2000);
+	rig_handshake(&rig, &c);
+	add_connect(&b, id, user, will);
+	rig_send_bytes(&rig, &c, CLIENT, &b);
+	rig_accept(&rig, &c, 4);
+	return c;
+}
+
+static void no_policy(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rule(BP_POLICY_OBSERVE, BP_POLICY_ANY, "#");
+	rig.mqtt.policy.given = false;
+	load();
+	c = connected("pump-1");
+	rig_publish_text(&rig, &c, "t/x", "81");
+	assert_int_equal(observed(), 0);
+	assert_string_equal(rig_told_values(&rig), "81");
+	rig_close(&rig);
+}
+
+/* It is forwarded, and the rules of alarms evaluate it. */
+static void observed_publication(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/x");
+	load();
+	c = connected("pump-1");
+	for (unsigned i = 0; i < 5; i++)
+		rig_publish_text(&rig, &c, "t/x", "81");
+	rig_publish_text(&rig, &c, "t/y", "81");
+	assert_int_equal(observed(), 5);
+	assert_int_equal(decisions(1), 5);
+	assert_int_equal(decisions(0), 2); /* the CONNECT, and t/y */
+	assert_string_equal(rig_told_values(&rig), "81 81 81 81 81");
+	rig_close(&rig);
+}
+
+/* An allowed topic is decided about once: then the memo of the flow has it, also on the burst path.
+ * A reload decides again. */
+static void allowed_topic(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rig.bursts = true;
+	rule(BP_POLICY_ALLOW, BP_POLICY_PUBLISH, "t/x");
+	rig.mqtt.policy.preset = BP_POLICY_OBSERVE;
+	load();
+	c = connected("pump-1");
+	for (unsigned i = 0; i < 50; i++)
+		rig_publish_text(&rig, &c, "t/x", "81");
+	rig_flush(&rig);
+	assert_int_equal(decisions(1), 1);
+	assert_true(rig.n_in_bursts - rig.n_general >= 45);
+	rules[0].topic[2] = 'y';
+	load();
+	for (unsigned i = 0; i < 10; i++)
+		rig_publish_text(&rig, &c, "t/x", "81");
+	rig_flush(&rig);
+	assert_int_equal(observed(), 11); /* with the CONNECT */
+	rig_close(&rig);
+}
+
+/* A rule that looks at the message itself is asked each time. */
+static void messages_that_differ(void **state)
+{
+	struct bp_policy_rule_spec *r;
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rig.bursts = true;
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/#");
+	r->has_size = true;
+	r->larger_than = 2;
+	load();
+	c = connected("pump-1");
+	for (unsigned i = 0; i < 20; i++)
+		rig_publish_text(&rig, &c, "t/x", i % 4 == 0 ? "100" : "81");
+	rig_flush(&rig);
+	assert_int_equal(observed(), 5);
+	assert_int_equal(rig_told_count(&rig), 20);
+	rig_close(&rig);
+}
+
+static void connects_and_wills(void **state)
+{
+	struct bp_policy_rule_spec *r;
+
+	(void)state;
+	open_rig();
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_CONNECT, "");
+	snprintf(r->user, sizeof(r->user), "eve");
+	rule(BP_POLICY_ALLOW, BP_POLICY_WILL, "state/{client}");
+	rule(BP_POLICY_OBSERVE, BP_POLICY_WILL, "#");
+	load();
+	connected_as("a", "anna", "state/a");
+	assert_int_equal(observed(), 0);
+	rig_expire_all(&rig);
+	connected_as("b", "anna", "state/a");
+	assert_int_equal(observed(), 1);
+	rig_expire_all(&rig);
+	connected_as("c", "eve", "state/c");
+	assert_int_equal(observed(), 2);
+	assert_int_equal(decisions(1), 1);
+	assert_int_equal(decisions(2), 2);
+	assert_int_equal(decisions(3), 1);
+	rig_close(&rig);
+}
+
+/* The user name is that of the connection, also after a restart of the process. */
+static void user_names(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rule(BP_POLICY_ALLOW, BP_POLICY_PUBLISH, "{user}/#");
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "#");
+	load();
+	c = connected_as("", "anna", NULL);
+	rig_publish_text(&rig, &c, "anna/1", "1");
+	assert_int_equal(observed(), 0);
+	rig_publish_text(&rig, &c, "bert/1", "1");
+	assert_int_equal(observed(), 1);
+	rig_restart(&rig);
+	rig_publish_text(&rig, &c, "anna/2", "1");
+	assert_int_equal(observed(), 1);
+	rig_publish_text(&rig, &c, "bert/2", "1");
+	assert_int_equal(observed(), 2);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_UNDECIDED), 0);
+	rig_close(&rig);
+}
+
+static void client_met_midstream(void **state)
+{
+	struct bp_policy_rule_spec *r;
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	r = rule(BP_POLICY_ALLOW, BP_POLICY_PUBLISH, "t/#");
+	snprintf(r->client, sizeof(r->client), "pump-*");
+	load();
+	peer_init(&c, false, 1, 1000, 2000);
+	for (unsigned i = 0; i < 4; i++) {
+		struct bytes b = {0};
+
+		rig_publish_text(&rig, &c, "t/x", "81");
+		mq_empty(&b, MQ_PINGREQ);
+		rig_send_bytes(&rig, &c, CLIENT, &b);
+		mq_empty(&b, MQ_PINGRESP);
+		rig_send_bytes(&rig, &c, BROKER, &b);
+	}
+	assert_true(rig_count(&rig, BP_C_POLICY_UNDECIDED) >= 1);
+	assert_int_equal(observed(), 0);
+	rig_close(&rig);
+}
+
+static void add_filters(struct bytes *b, const char *const *filter, unsigned n)
+{
+	struct bytes body = {0};
+
+	bytes_be16(&body, 7);
+	for (unsigned i = 0; i < n; i++) {
+		bytes_be16(&body, (uint16_t)strlen(filter[i]));
+		bytes_add(&body, filter[i], strlen(filter[i]));
+		bytes_u8(&body, 1);
+	}
+	mq_raw(b, 0x82, body.p, body.n);
+	bytes_free(&body);
+}
+
+static void subscriptions(void **state)
+{
+	static const char *const filter[] = {
+		"plant/#", "office/x", "$share/group/plant/a", "$share/group/office", "plant"};
+	struct bytes b = {0};
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rule(BP_POLICY_ALLOW, BP_POLICY_SUBSCRIBE, "plant/#");
+	rule(BP_POLICY_OBSERVE, BP_POLICY_SUBSCRIBE, "#");
+	load();
+	c = connected("pump-1");
+	add_filters(&b, filter, 5);
+	rig_send_bytes(&rig, &c, CLIENT, &b);
+	assert_int_equal(decisions(1), 3);
+	assert_int_equal(observed(), 2);
+	rig_close(&rig);
+}
+
+/* Each packet is decided about once, wherever the stream is cut. */
+static void every_split(void **state)
+{
+	static const char *const filter[] = {"a", "b"};
+	const struct mq_publish publish = {
+		.version = 4, .topic = "t/x", .payload = "81 and more", .qos = 0};
+	struct bytes b = {0};
+
+	(void)state;
+	add_connect(&b, "pump-1", "anna", "will/topic");
+	mq_publish(&b, &publish);
+	add_filters(&b, filter, 2);
+	mq_publish(&b, &publish);
+	for (size_t cut = 1; cut < b.n; cut++) {
+		struct peer c;
+
+		open_rig();
+		rule(BP_POLICY_OBSERVE, BP_POLICY_ANY, "");
+		load();
+		peer_init(&c, false, 1, 1000, 2000);
+		rig_handshake(&rig, &c);
+		rig_send(&rig, &c, CLIENT, b.p, cut);
+		rig_send(&rig, &c, CLIENT, b.p + cut, b.n - cut);
+		rig_accept(&rig, &c, 4);
+		assert_int_equal(observed(), 6);
+		rig_close(&rig);
+	}
+	for (unsigned piece = 1; piece < 8; piece++) {
+		struct peer c;
+
+		open_rig();
+		rule(BP_POLICY_OBSERVE, BP_POLICY_ANY, "");
+		load();
+		peer_init(&c, false, 1, 1000, 2000);
+		rig_handshake(&rig, &c);
+		for (size_t at = 0; at < b.n; at += piece)
+			rig_send(&rig, &c, CLIENT, b.p + at, b.n - at < piece ? b.n - at : piece);
+		rig_accept(&rig, &c, 4);
+		assert_int_equal(observed(), 6);
+		rig_close(&rig);
+	}
+	bytes_free(&b);
+}
+
+static void event_texts(void **state)
+{
+	struct bp_event e;
+	uint64_t lost = 0;
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/#");
+	load();
+	c = connected("pump-1");
+	rig_publish_text(&rig, &c, "t/x", "81");
+	do
+		assert_int_equal(bp_event_cursor_read(&cursor, &e, &lost), BP_EVENT_GOT_RECORD);
+	while (e.type != BP_EVENT_POLICY);
+	assert_int_equal(e.action, BP_POLICY_PUBLISH);
+	assert_int_equal(e.reason, BP_POLICY_OBSERVE);
+	assert_int_equal(e.number[0], 2);
+	assert_int_equal(e.number[1], 2);
+	assert_int_equal(e.text_len[0], 6);
+	assert_int_equal(e.text_len[1], 5);
+	assert_memory_equal(e.text, "pump-1r1t/x", 11);
+	rig_close(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_policy),
+		cmocka_unit_test(observed_publication),
+		cmocka_unit_test(allowed_topic),
+		cmocka_unit_test(messages_that_differ),
+		cmocka_unit_test(connects_and_wills),
+		cmocka_unit_test(user_names),
+		cmocka_unit_test(client_met_midstream),
+		cmocka_unit_test(subscriptions),
+		cmocka_unit_test(every_split),
+		cmocka_unit_test(event_texts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
