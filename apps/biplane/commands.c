@@ -13,6 +13,16 @@ static const struct bp_cli_command group_config = {
 	.children = config_commands,
 };
 
+static const struct bp_cli_command *const policy_commands[] = {&bp_cmd_policy_import, NULL};
+static const struct bp_cli_command group_policy = {
+	.name = "policy",
+	.summary = "policy of MQTT clients",
+	.text = "Prepares the policy of what MQTT clients may do; 'biplane show policy' lists the\n"
+		"decisions of an active one.",
+	.example = "  biplane policy import /etc/mosquitto/acl > policy.yaml",
+	.children = policy_commands,
+};
+
 static const struct bp_cli_command *const session_commands[] = {&bp_cmd_session_disconnect, NULL};
 static const struct bp_cli_command group_session = {
 	.name = "session",
@@ -67,6 +77,7 @@ static const struct bp_cli_command *const commands[] = {
 	&bp_cmd_capture,
 	&bp_cmd_trace,
 	&bp_cmd_replay,
+	&group_policy,
 	&group_session,
 	&group_transform,
 	&group_fleet,

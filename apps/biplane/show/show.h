@@ -71,6 +71,7 @@ extern const struct bp_show_view bp_show_latency;
 extern const struct bp_show_view bp_show_connections;
 extern const struct bp_show_view bp_show_not_inspected;
 extern const struct bp_show_view bp_show_rules;
+extern const struct bp_show_view bp_show_policy;
 extern const struct bp_show_view bp_show_counters;
 extern const struct bp_show_view bp_show_interfaces;
 extern const struct bp_show_view bp_show_neighbors;

@@ -18,7 +18,8 @@ struct bp_ruleset *bp_rules_copy(const struct bp_shm *m, char *err, size_t err_s
 		copied = bp_generation_copy(g, bp_generation_active(g), copy, sizeof(*copy));
 	if (copy && copied == BP_GENERATION_COPIED) {
 		if (copy->generation == 0)
-			copy->n_rules = 0;
+			copy->n_rules = copy->n_policy = copy->policy_given = copy->policy_preset =
+				0;
 		if (bp_ruleset_valid(copy, copy->size, m->max_rules))
 			return copy;
 	}

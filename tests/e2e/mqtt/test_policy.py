@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The policy observes what mosquitto refuses: the same ACL file, and the broker's reason codes as the oracle."""
+
+import collections
+import json
+import random
+import subprocess
+
+import paho.mqtt.client as mqtt
+import pytest
+import yaml
+
+from conftest import config_for
+from lab import BIPLANE, CLOUD, wait_until
+
+PORT = 1887
+NOT_AUTHORIZED = 0x87
+ACL = """\
+# of clients without a user name
+topic read $SYS/#
+topic write open/#
+topic deny open/closed
+
+user anna
+topic plant/anna/#
+topic deny plant/anna/secret/+
+topic write plant/+/shared
+topic write $app/x
+
+user bert
+topic write #
+topic deny plant/bert
+
+pattern write client/%c/#
+pattern write user/%u/+
+pattern deny user/%u/secret
+"""
+LEVELS = ["plant", "anna", "bert", "shared", "secret", "open", "closed", "client", "user", "$app", "x", "pump", ""]
+
+
+@pytest.fixture(scope="module")
+def acl(tmp_path_factory):
+    path = tmp_path_factory.mktemp("policy") / "acl"
+    path.write_text(ACL)
+    path.chmod(0o644)
+    path.parent.chmod(0o755)
+    return path
+
+
+@pytest.fixture(scope="module")
+def broker(lab, acl):
+    conf = acl.parent / "mosquitto.conf"
+    conf.write_text(f"user root\nlistener {PORT}\nallow_anonymous true\nacl_file {acl}\n")
+    p = lab.popen("cloud", "mosquitto", "-c", conf, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until("a listening broker", lambda: f":{PORT} " in lab.run("cloud", "ss", "-ltn").stdout.decode())
+    yield
+    p.terminate()
+    p.wait(10)
+
+
+@pytest.fixture(scope="module")
+def g(lab, broker, acl, module_gateway):
+    out = subprocess.run([BIPLANE, "policy", "import", acl], capture_output=True, text=True, check=True, timeout=20).stdout
+    gateway = module_gateway(config_for(tcp_ports=[PORT], rules=[], **yaml.safe_load(out)))
+    yield gateway
+    gateway.stop()
+
+
+class Client:
+    """Notes the publications and wills that the broker refuses."""
+
+    def __init__(self, lab, client_id, user):
+        self.id = client_id
+        self.topics = {}
+        self.refused = collections.Counter()
+        self.answered = 0
+        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv5, client_id=client_id)
+        if user is not None:
+            self.client.username_pw_set(user)
+        self.client.on_publish = self._on_publish
+        with lab.inside("dev"):
+            self.client.connect(CLOUD, PORT)
+            self.client.loop_start()
+        wait_until("a connection", self.client.is_connected)
+
+    def _on_publish(self, client, userdata, mid, reason, properties):
+        topic = self.topics[mid]
+        if reason.value == NOT_AUTHORIZED:
+            self.refused[topic] += 1
+        self.answered += 1
+
+    def publish(self, topics):
+        for topic in topics:
+            info = self.client.publish(topic, "1", qos=1)
+            self.topics[info.mid] = topic
+            wait_until("the acknowledgement", lambda: self.answered == len(self.topics))
+
+    def close(self):
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+def observed(g, packet):
+    lines = g.command("tail", "events", "-c", g.identity, "--type", "policy", "--json", "-n", 5000, "--no-follow").stdout
+    events = [json.loads(line) for line in lines.splitlines()]
+    seen = collections.defaultdict(collections.Counter)
+    for e in events:
+        if e["policy"]["packet"] == packet:
+            seen[e["policy"].get("client_id", "")][e["policy"]["topic"]] += 1
+    return seen
+
+
+def test_same_as_mosquitto(lab, g):
+    dice = random.Random(29)
+    clients = [Client(lab, i, user) for i, user in
+               [("pump", None), ("anna-1", "anna"), ("bert-1", "bert"), ("secret", "carl"), ("x", "anna")]]
+    fixed = ["plant/anna/secret", "plant/anna/secret/x", "plant/x/shared", "plant/bert", "open/x", "open/closed", "open",
+             "client/pump/x", "client/pump", "user/anna/x", "user/anna/secret", "user/bert/secret", "$app/x", "$app/x/x"]
+    for c in clients:
+        # a leading level without text and $SYS are the broker's own matter
+        topics = ["/".join(dice.choices(LEVELS, k=dice.randint(1, 4))) for _ in range(60)]
+        c.publish(fixed + [t for t in topics if t and not t.startswith("$SYS")] + fixed[:3])
+    refused = {c.id: c.refused for c in clients}
+    assert sum(sum(r.values()) for r in refused.values()) > 100
+    seen = observed(g, "publish")
+    assert {c: dict(n) for c, n in seen.items()} == {c: dict(n) for c, n in refused.items() if n}
+    for c in clients:
+        c.close()
+    rules = {r["name"]: r for r in g.show("policy")["rules"]}
+    assert rules["connect"]["decisions"] == len(clients)
+    assert rules["acl-4"]["action"] == "observe" and rules["acl-4"]["decisions"] >= 1
+    assert g.counter("policy_observed") == sum(sum(r.values()) for r in refused.values())
+    assert g.counter("policy_undecided") == 0
+
+
+def test_reload_and_subscriptions(lab, g):
+    before = g.counter("policy_observed")
+    policy = {"default": "observe", "rules": [
+        {"name": "connect", "packet": "connect", "action": "allow"},
+        {"name": "commands", "packet": "subscribe", "topic": "cmd/{client}/#", "action": "allow"}]}
+    g.reload(g.config | {"mqtt": g.config["mqtt"] | {"policy": policy}})
+    lab.run("dev", "timeout", "3", "mosquitto_sub", "-h", CLOUD, "-p", PORT, "-i", "valve", "-t", "cmd/valve/#", "-t", "cmd/#",
+            "-t", "cmd/valve", check=False)
+    assert g.counter("policy_observed") == before + 1
+    assert observed(g, "subscribe") == {"valve": {"cmd/#": 1}}
+    assert g.show("policy")["rules"][1]["decisions"] == 2
