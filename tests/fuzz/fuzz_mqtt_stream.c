@@ -71,11 +71,32 @@ static void add_websocket_port(struct bp_config_mqtt *m)
 	m->websocket_ports[0] = WS_PORT;
 }
 
+/* It changes no alarm: the rigs without one agree. */
+static struct bp_policy_rule_spec policy[] = {
+	{.name = "own", .action = BP_POLICY_ALLOW, .topic = "{client}/#", .client = "a*"},
+	{.name = "user", .action = BP_POLICY_OBSERVE, .topic = "+/{user}"},
+	{.name = "anonymous",
+		.action = BP_POLICY_OBSERVE,
+		.packet = BP_POLICY_CONNECT,
+		.identity = BP_POLICY_ANONYMOUS},
+	{.name = "reading", .action = BP_POLICY_ALLOW, .packet = BP_POLICY_SUBSCRIBE, .topic = "#"},
+	{.name = "large",
+		.action = BP_POLICY_OBSERVE,
+		.topic = "a/#",
+		.has_size = true,
+		.larger_than = 4},
+	{.name = "rest", .action = BP_POLICY_ALLOW, .packet = BP_POLICY_PUBLISH, .topic = "+/b"},
+};
+
 static void start_tight(struct rig *r, uint8_t evaluate)
 {
 	struct bp_config_mqtt *m = &r->mqtt;
 
 	rig_defaults(r);
+	m->policy = (struct bp_policy_spec){.given = true,
+		.preset = BP_POLICY_OBSERVE,
+		.n_rules = sizeof(policy) / sizeof(policy[0]),
+		.rules = policy};
 	m->evaluate = evaluate;
 	m->max_connections = FLOWS;
 	m->max_unestablished = UNPROVEN;
