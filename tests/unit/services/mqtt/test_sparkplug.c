@@ -8,106 +8,8 @@
 #include <string.h>
 
 #include "proto/sparkplug/sparkplug.h"
-#include "rig.h"
 #include "shm/rules/combination.h"
-#include "tests/unit/proto/sparkplug/spb_writer.h"
-
-static struct rig rig;
-static struct peer node;
-
-enum { INT32 = 3, DOUBLE = 10 };
-
-/* Raised above 80, cleared below 75. */
-static struct bp_rule_spec metric_rule(const char *filter, const char *metric)
-{
-	struct bp_rule_spec r = rig_rule("hot", filter, BP_COND_GT, 80);
-
-	r.value.kind = BP_VALUE_SPARKPLUG;
-	snprintf(r.value.names.metric, sizeof(r.value.names.metric), "%s", metric);
-	r.has_clear = true;
-	r.clear = (struct bp_condition){.op = BP_COND_LT, .a = 75};
-	r.repeat = BP_REPEAT_ON_CHANGE;
-	return r;
-}
-
-static struct bp_rule_spec online_rule(const char *filter)
-{
-	struct bp_rule_spec r = rig_rule("offline", filter, BP_COND_EQ, 0);
-
-	r.value.kind = BP_VALUE_SPARKPLUG;
-	r.value.sparkplug.what = BP_SPARKPLUG_ONLINE;
-	r.repeat = BP_REPEAT_ON_CHANGE;
-	return r;
-}
-
-static void open_rig_with(const struct bp_rule_spec *rules, uint32_t n)
-{
-	rig_defaults(&rig);
-	rig_open(&rig);
-	rig_rules(&rig, rules, n);
-	peer_init(&node, false, 1, 1, 2);
-	rig_connect(&rig, &node, 4, "node-1");
-}
-
-static void open_rig(const char *filter, const char *metric)
-{
-	const struct bp_rule_spec r = metric_rule(filter, metric);
-
-	open_rig_with(&r, 1);
-}
-
-static void send(const char *topic, const struct spb *b)
-{
-	rig_publish(&rig, &node, CLIENT,
-		&(struct mq_publish){
-			.version = 4, .topic = topic, .payload = b->p, .payload_len = b->n});
-}
-
-static void birth(const char *topic, uint64_t time, uint64_t seq, uint64_t bdseq, const char *name,
-	uint64_t alias, double value)
-{
-	struct spb b = {.n = 0};
-
-	spb_number(&b, SPB_TIMESTAMP, time);
-	spb_bdseq(&b, bdseq);
-	if (name != NULL)
-		spb_metric(&b, name, alias, DOUBLE, value);
-	spb_number(&b, SPB_SEQ, seq);
-	send(topic, &b);
-}
-
-static void data(const char *topic, uint64_t seq, const char *name, uint64_t alias, double value)
-{
-	struct spb b = {.n = 0};
-
-	spb_metric(&b, name, alias, 0, value);
-	spb_number(&b, SPB_SEQ, seq);
-	send(topic, &b);
-}
-
-static void death(const char *topic, uint64_t bdseq)
-{
-	struct spb b = {.n = 0};
-
-	spb_bdseq(&b, bdseq);
-	send(topic, &b);
-}
-
-/* "+81 TOPIC, -74 TOPIC": raised and cleared. */
-static const char *told(void)
-{
-	static char text[4096];
-	struct told_list l = rig_told(&rig);
-	size_t n = 0;
-
-	text[0] = 0;
-	for (size_t i = 0; i < l.n; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%c%g %s", i ? ", " : "",
-			l.a[i].state == BP_ALARM_RAISED ? '+' : '-', l.a[i].value,
-			l.a[i].topic + strlen("spBv1.0/"));
-	told_free(&l);
-	return text;
-}
+#include "sparkplug_steps.h"
 
 static void data_by_alias_has_the_metric_of_the_birth(void **state)
 {
@@ -506,87 +408,10 @@ static void other_messages_and_payloads_have_no_value(void **state)
 	rig_close(&rig);
 }
 
-static void state_metric(
-	const char *topic, const char *name, uint64_t alias, uint32_t field, const char *text)
-{
-	struct spb b = {.n = 0}, m = {.n = 0};
-
-	if (name != NULL)
-		spb_bytes(&m, SPB_NAME, name, (uint32_t)strlen(name));
-	spb_number(&m, SPB_ALIAS, alias);
-	if (field == SPB_STRING)
-		spb_bytes(&m, SPB_STRING, text, (uint32_t)strlen(text));
-	else
-		spb_number(&m, field, (uint64_t)atoi(text));
-	spb_bytes(&b, SPB_METRICS, m.p, m.n);
-	send(topic, &b);
-}
-
-static void assert_text(const char *text)
-{
-	struct told_list l = rig_told(&rig);
-
-	assert_int_equal(l.n, text != NULL);
-	if (text != NULL)
-		assert_string_equal(l.a[0].value_string, text);
-	told_free(&l);
-}
-
-static void strings_raise_and_clear(void **state)
-{
-	struct bp_rule_spec r = metric_rule("spBv1.0/g/NDATA/n", "state");
-
-	(void)state;
-	r.value.type = BP_VALUE_STRING;
-	r.strings = (struct bp_value_strings){
-		.n = 3, .len = {4, 4, 6}, .text = {"ajar", "open", "closed"}};
-	r.raise = (struct bp_condition){BP_COND_INSIDE, 0, 1};
-	r.clear = (struct bp_condition){BP_COND_EQ, 2, 0};
-	open_rig_with(&r, 1);
-	state_metric("spBv1.0/g/NBIRTH/n", "state", 4, SPB_STRING, "closed");
-	assert_text(NULL);
-	state_metric("spBv1.0/g/NDATA/n", NULL, 4, SPB_STRING, "open");
-	assert_text("open");
-	state_metric("spBv1.0/g/NDATA/n", NULL, 4, SPB_STRING, "broken");
-	state_metric("spBv1.0/g/NDATA/n", NULL, 5, SPB_STRING, "closed"); /* another metric */
-	assert_text(NULL);
-	assert_int_equal(rig_count(&rig, BP_C_VALUE_MISSING), 0);
-	state_metric("spBv1.0/g/NDATA/n", NULL, 4, SPB_INT, "2");
-	state_metric("spBv1.0/g/NDATA/n", NULL, 4, SPB_STRING, "\xff"); /* no UTF-8 */
-	assert_text(NULL);
-	assert_int_equal(rig_count(&rig, BP_C_VALUE_MISSING), 2);
-	assert_int_equal(rig_count(&rig, BP_C_SPARKPLUG_NULL), 2);
-	state_metric("spBv1.0/g/NDATA/n", NULL, 4, SPB_STRING, "closed");
-	assert_text("closed");
-	rig_close(&rig);
-}
-
-static void booleans_raise(void **state)
-{
-	struct bp_rule_spec r = metric_rule("spBv1.0/g/NDATA/n", "on");
-
-	(void)state;
-	r.value.type = BP_VALUE_BOOLEAN;
-	r.raise = (struct bp_condition){BP_COND_EQ, 1, 0};
-	r.has_clear = false;
-	r.repeat = BP_REPEAT_EVERY;
-	open_rig_with(&r, 1);
-	state_metric("spBv1.0/g/NDATA/n", "on", 4, SPB_BOOLEAN, "0");
-	assert_string_equal(told(), "");
-	state_metric("spBv1.0/g/NDATA/n", "on", 4, SPB_BOOLEAN, "1");
-	assert_string_equal(told(), "+1 g/NDATA/n");
-	state_metric("spBv1.0/g/NDATA/n", "on", 4, SPB_INT, "1"); /* of no type */
-	assert_string_equal(told(), "");
-	assert_int_equal(rig_count(&rig, BP_C_VALUE_MISSING), 1);
-	rig_close(&rig);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_by_alias_has_the_metric_of_the_birth),
-		cmocka_unit_test(strings_raise_and_clear),
-		cmocka_unit_test(booleans_raise),
 		cmocka_unit_test(a_birth_has_values_and_the_topic_of_data),
 		cmocka_unit_test(metrics_by_name_need_no_birth),
 		cmocka_unit_test(a_birth_replaces_aliases),
