@@ -494,7 +494,7 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 	const bool evaluates = in->evaluates[BP_TO_BROKER] && !in->confirms;
 	const uint64_t numbers = by == BY_NONE || in->confirms ? 0 : b->numbers;
 	const uint32_t n = b->n;
-	uint64_t raises = b->raises;
+	uint64_t raises = in->confirms ? 0 : b->raises;
 	struct tally tally = {.slot = NO_SLOT};
 	uint32_t n_one_rule = 0, behind_general = 0;
 

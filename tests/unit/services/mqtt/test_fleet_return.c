@@ -186,6 +186,40 @@ static void continues_after_a_pause(void **state)
 	}
 }
 
+/* A burst of frames that the burst path would evaluate together. */
+static void burst_after_a_pause(void **state)
+{
+	struct peer c[8];
+	uint64_t resumed = 0;
+
+	(void)state;
+	open_fleet();
+	two.bursts = true;
+	two.burst_size = 8;
+	bp_mqtt_worker_follow_pauses(two.in, &resumed);
+	for (uint32_t i = 0; i < 8; i++) {
+		peer_init(&c[i], false, i + 1, 1, 2);
+		rig_connect(&two, &c[i], 4, "sensor");
+	}
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 8; i++)
+			rig_publish_text(&two, &c[i], "t/x", "90");
+		rig_flush(&two);
+		assert_string_equal(rig_told_values(&two), "90 90 90 90 90 90 90 90");
+	}
+	assert_true(two.n_template != 0);
+	rig_advance(&two, 1000000000);
+	resumed = two.mono_ns;
+	rig_advance(&two, 0);
+	for (unsigned i = 0; i < 8; i++)
+		rig_publish_text(&two, &c[i], "t/x", "91");
+	rig_flush(&two);
+	assert_string_equal(rig_told_values(&two), "");
+	answer_not_found();
+	assert_string_equal(rig_told_values(&two), "91 91 91 91 91 91 91 91");
+	close_fleet();
+}
+
 /* Without a record that is further, the bytes between are lost, as without a fleet. */
 static void returns_without_record(void **state)
 {
@@ -412,6 +446,7 @@ int main(void)
 		cmocka_unit_test(returns_by_halves),
 		cmocka_unit_test(returns_before_the_record),
 		cmocka_unit_test(continues_after_a_pause),
+		cmocka_unit_test(burst_after_a_pause),
 		cmocka_unit_test(returns_without_record),
 		cmocka_unit_test(forged_gap_changes_nothing),
 		cmocka_unit_test(returns_as_another),
