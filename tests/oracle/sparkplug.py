@@ -64,6 +64,15 @@ class Metric:
             elif number in range(INT, STRING + 4):
                 self.field, self.value = number, value
 
+    def typed(self, datatype, kind):
+        """The value of a rule of this type"""
+        if kind == "number":
+            return self.number(datatype)
+        if self.null or kind == "string":
+            return self.value.decode() if self.field == STRING and not self.null else NOTHING
+        boolean = self.field == BOOLEAN or self.field in (INT, LONG) and datatype == 11
+        return self.value != 0 if boolean else NOTHING
+
     def number(self, datatype):
         v = self.value
         if self.null or self.field is None:
@@ -93,8 +102,8 @@ class Reading:
             return [0.0 if self.metrics is None else 1.0]
         if self.metrics is None:
             return [float(source["death"])] if "death" in source else []
-        found = [value for name, historical, value in self.metrics
-                 if name == source["sparkplug"] and (not historical or source.get("historical") == "evaluate")]
+        found = [m.typed(datatype, source.get("type", "number")) for name, datatype, m in self.metrics
+                 if name == source["sparkplug"] and (not m.historical or source.get("historical") == "evaluate")]
         return [v for v in found[-1:] if v is not NOTHING]
 
 
@@ -112,7 +121,7 @@ class Session:
         out = []
         for m in metrics:
             name = m.name if m.name is not None else known.get(m.alias)
-            out.append((name, m.historical, m.number(m.datatype if m.datatype is not None else types.get(name))))
+            out.append((name, m.datatype if m.datatype is not None else types.get(name), m))
         return out
 
     def node_birth(self, timestamp, bdseq):

@@ -10,7 +10,7 @@ from sparkplug import BOOLEAN, BYTES, DOUBLE, FIXED32, FIXED64, FLOAT, INT, LONG
 NODE, DEVICE = "n", "d"
 NAMES = ("Motor/Speed", "b")
 # datatype, field
-TYPES = (1, INT), (2, INT), (3, INT), (4, LONG), (5, INT), (7, INT), (8, LONG), (9, FLOAT), (10, DOUBLE), (11, BOOLEAN), (13, LONG)
+TYPES = (1, INT), (2, INT), (3, INT), (4, LONG), (5, INT), (7, INT), (8, LONG), (9, FLOAT), (10, DOUBLE), (11, BOOLEAN), (13, LONG), (11, INT), (12, STRING), (14, STRING)
 
 
 def varint(v):
@@ -31,7 +31,9 @@ def value_field(rng, datatype, number):
     v = payloads.number(rng)
     if number in (FLOAT, DOUBLE):
         return field(number, FIXED32 if number == FLOAT else FIXED64, struct.pack("<f" if number == FLOAT else "<d", v))
-    if number == BOOLEAN:
+    if number == STRING:
+        return field(number, BYTES, rng.choice(payloads.STATES).encode())
+    if datatype == 11:
         return field(number, VARINT, rng.randint(0, 1))
     v = int(v) if abs(v) < 128 else 100
     if datatype not in sparkplug.SIGNED:

@@ -99,14 +99,19 @@ def plain_rule(rng, name):
 
 def sparkplug_rule(rng, name):
     rule = {"name": name, "topic": rng.choice(sparkplug_streams.FILTERS), "value": sparkplug_streams.value(rng), "raise": condition(rng)}
-    if rng.random() < 0.5:
+    has_clear, typed = rng.random() < 0.5, rng.random() < 0.3
+    if has_clear:
         rule["clear"] = condition(rng)
-    if rule["value"] == "sparkplug_online":
+    if typed and rule["value"] != "sparkplug_online":
+        rule["value"].pop("death", None)
+        rule["value"], rule["raise"], down = typed_value(rng, rule["value"], rng.choice(("string", "boolean")))
+        rule |= {"clear": down} if has_clear else {}
+    elif rule["value"] == "sparkplug_online":
         rule["raise"] = {"equals": rng.choice((0, 1))}
     elif rng.random() < 0.2:
         rule["window"] = window(rng)
         rule["raise"] = of_window(rng, rule["window"])
-    state_settings(rng, rule, True)
+    state_settings(rng, rule, "type" not in rule["value"])
     return rule
 
 
