@@ -474,8 +474,26 @@ static inline enum verdict decide_own_rule(struct bp_mqtt_worker *in, const stru
 	return QUIET + bp_short_ranges_hold(&rule->short_raise, b->number[i], x->point);
 }
 
+/* A frame of the template, by a rule with a window. */
+static inline enum verdict decide_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	const struct burst_constants *now, uint32_t i)
+{
+	const struct bp_template *x = in->same_template;
+	struct bp_flow *f = b->l[i].flow;
+	enum verdict verdict;
+
+	if (__builtin_expect(!(b->windows >> i & 1), 0) ||
+		__builtin_expect(!bp_template_flow_matches(x, b->frame[i], &b->l[i], &b->p[i]), 0))
+		return GENERAL;
+	verdict = add_to_window(in, b, &now->rules[f->memo_rule], i,
+		(double)(int32_t)b->number[i] / bp_number_scale[x->point]);
+	if (__builtin_expect(verdict != GENERAL, 1))
+		advance(now, i, f, x->len);
+	return verdict;
+}
+
 /* How the frames of the template that have numbers are decided. */
-enum by { BY_NONE, BY_ONE_RULE, BY_OWN_RULES };
+enum by { BY_NONE, BY_ONE_RULE, BY_OWN_RULES, BY_WINDOW };
 
 /*
  * Returns one more than the index of the last frame that took the general path, or 0. `by` is a
@@ -506,6 +524,12 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 		if (by == BY_OWN_RULES && __builtin_expect(numbers >> i & 1, 1)) {
 			verdict = decide_own_rule(in, b, &now, &tally, i);
 			raises |= (uint64_t)(verdict == RAISES) << i;
+			if (__builtin_expect(verdict != GENERAL, 1))
+				continue;
+		} else if (by == BY_WINDOW && __builtin_expect(numbers >> i & 1, 1)) {
+			verdict = decide_window(in, b, &now, i);
+			raises |= (uint64_t)(verdict == RAISES) << i;
+			n_one_rule += verdict != GENERAL;
 			if (__builtin_expect(verdict != GENERAL, 1))
 				continue;
 		} else if (__builtin_expect(numbers >> i & 1, 1)) {
@@ -558,6 +582,12 @@ static NOINLINE uint32_t decide_own_rules(struct bp_mqtt_worker *in, struct bp_m
 	return decide_by(in, b, BY_OWN_RULES, general, arg);
 }
 
+static NOINLINE uint32_t decide_windows(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	void (*general)(void *arg, uint32_t i), void *arg)
+{
+	return decide_by(in, b, BY_WINDOW, general, arg);
+}
+
 void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	void (*general)(void *arg, uint32_t i), void *arg)
 {
@@ -580,6 +610,8 @@ void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 		find_windows(in, b);
 	if (b->numbers == 0)
 		behind_general = decide(in, b, general, arg);
+	else if (x->windowed)
+		behind_general = decide_windows(in, b, general, arg);
 	else
 		behind_general = x->own_rules ? decide_own_rules(in, b, general, arg)
 					      : decide_one_rule(in, b, general, arg);

@@ -211,8 +211,11 @@ static bool set_numbers(struct bp_template *x, const struct bp_mqtt_worker *in,
 	uint32_t digits, n;
 	unsigned point;
 
-	rule = bp_template_rule(bp_ruleset_rule(in->rules, 0), f);
-	if (rule == NULL)
+	if (f->memo_rule >= BP_MEMO_MULTIPLE)
+		return false;
+	rule = bp_ruleset_rule(in->rules, f->memo_rule);
+	x->windowed = !own_rules && rule->fast_window == BP_RULE_FAST_TEXT;
+	if (rule->fast != BP_RULE_FAST_TEXT && !x->windowed)
 		return false;
 	x->properties = f->version == BP_MQTT_V5;
 	n = x->end - x->body - x->properties;
@@ -292,7 +295,7 @@ void bp_template_read(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
 	b->same_template = read;
 	if (x->numbers) {
 		b->numbers = read;
-		b->raises = x->own_rules ? 0 : raising;
+		b->raises = x->own_rules || x->windowed ? 0 : raising;
 	}
 }
 

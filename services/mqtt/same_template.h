@@ -40,6 +40,7 @@ struct bp_template {
 	bool identifier;         /* there is one before `body`, which must not be 0 */
 	bool numbers;            /* they are read too; only then also the following: */
 	bool own_rules;          /* each flow has a rule of its own */
+	bool windowed;           /* the one rule has a window: BP_RULE_FAST_TEXT of fast_window */
 	bool properties;         /* their length is at `body`, and must be 0 */
 	uint8_t point;           /* characters of a number from the point on */
 	bool on;

@@ -7,42 +7,59 @@
 #include <string.h>
 
 /*
- * Sums of doubles without rounding: a sum is an integer of 128 bits, in units of 2^-80. So a value
- * that is subtracted again leaves nothing behind. A value is representable if it is 0, or its
- * magnitude is from 2^-28 (4e-9) to below 2^36 (7e10): its 53 bits are whole units then. A sum of
- * 2^11 of them is in range.
+ * Sums of doubles without rounding: a sum is an integer of 128 bits in two's complement, in units
+ * of 2^-80. So a value that is subtracted again leaves nothing behind. A value is representable if
+ * it is 0, or its magnitude is from 2^-28 (4e-9) to below 2^36 (7e10): its 53 bits are whole units
+ * then. A sum of 2^11 of them is in range.
  */
 #define BP_EXACT_UNITS 80
 #define BP_EXACT_SHIFTS 64u /* of the 53 bits of a value */
 
-typedef unsigned __int128 bp_exact_sum; /* in two's complement */
+/* Two words: the compiler moves an integer of 128 bits as a vector, which waits for its halves. */
+struct bp_exact_sum {
+	uint64_t low, high;
+};
 
-/* False: it is not representable. */
-static inline bool bp_exact_of(double v, bp_exact_sum *x)
+static inline struct bp_exact_sum bp_exact_add(struct bp_exact_sum a, struct bp_exact_sum b)
+{
+	const uint64_t low = a.low + b.low;
+
+	return (struct bp_exact_sum){low, a.high + b.high + (low < a.low)};
+}
+
+/* x, or -x if `negative` is all ones. */
+static inline struct bp_exact_sum bp_exact_signed(struct bp_exact_sum x, uint64_t negative)
+{
+	return bp_exact_add((struct bp_exact_sum){x.low ^ negative, x.high ^ negative},
+		(struct bp_exact_sum){negative & 1, 0});
+}
+
+/* False: it is not representable, and counts as 0. */
+static inline bool bp_exact_of(double v, struct bp_exact_sum *x)
 {
 	uint64_t bits, mantissa;
 	uint32_t shift;
-	bp_exact_sum negative;
 
 	memcpy(&bits, &v, sizeof(bits));
 	shift = (uint32_t)(bits >> 52 & 0x7ff) - (1023 + 52 - BP_EXACT_UNITS);
 	mantissa = (bits & 0xfffffffffffffull) | 1ull << 52;
 	if (__builtin_expect(shift >= BP_EXACT_SHIFTS, 0)) {
-		*x = 0;
+		*x = (struct bp_exact_sum){0};
 		return bits << 1 == 0;
 	}
-	negative = -(bp_exact_sum)(bits >> 63);
-	*x = (bp_exact_sum)(mantissa >> 1 >> (63 - shift)) << 64 | mantissa << shift;
-	*x = (*x ^ negative) - negative;
+	*x = bp_exact_signed(
+		(struct bp_exact_sum){mantissa << shift, mantissa >> 1 >> (63 - shift)},
+		-(bits >> 63));
 	return true;
 }
 
 /* The nearest double, or a neighbor of it. */
-static inline double bp_exact_double(bp_exact_sum sum)
+static inline double bp_exact_double(struct bp_exact_sum sum)
 {
-	const bp_exact_sum negative = -(sum >> 127), x = (sum ^ negative) - negative;
-	const int64_t high = (int64_t)(x >> 64);
-	const int64_t middle = (uint32_t)(x >> 32), low = (uint32_t)x;
+	const uint64_t negative = -(sum.high >> 63);
+	const struct bp_exact_sum x = bp_exact_signed(sum, negative);
+	const int64_t high = (int64_t)x.high, middle = (int64_t)(x.low >> 32);
+	const int64_t low = (uint32_t)x.low;
 	/* without cancellation: all three are positive */
 	const double v =
 		(double)high * 0x1p-16 + ((double)middle * 0x1p-48 + (double)low * 0x1p-80);

@@ -43,7 +43,7 @@ struct bp_window_state {
 	uint64_t changes; /* of this cell, so far: identifies a change for its undo */
 	uint64_t last_ns; /* newest value */
 	union {
-		bp_exact_sum sum; /* of values: of those that are representable */
+		struct bp_exact_sum sum; /* of values: of those that are representable */
 		struct {
 			uint64_t pane;    /* of a time: number of the newest pane; first: any one */
 			uint64_t pane_ns; /* and its end */

@@ -88,7 +88,8 @@ static inline void bp_window_unlock(const struct bp_window_table *t, struct bp_w
 
 /* ---- a change of a cell ---- */
 
-/* Describes the change of n bytes at `offset` of the data of cell i, whose key is `key`. */
+/* Describes the change of n bytes at `offset` of the data of cell i, whose key is `key`. Behind the
+ * data is the text of the topic: more may be copied, so that the number is a constant. */
 static inline void bp_window_note(struct bp_window_undo *undo, const struct bp_window *c,
 	uint64_t i, uint64_t key, uint32_t offset, uint32_t n)
 {
@@ -99,18 +100,33 @@ static inline void bp_window_note(struct bp_window_undo *undo, const struct bp_w
 	undo->offset = offset;
 	undo->len = n;
 	undo->state = c->state;
-	memcpy(undo->unit, (const uint8_t *)c->data + offset, n);
+	if (n <= 16)
+		memcpy(undo->unit, (const uint8_t *)c->data + offset, 16);
+	else
+		memcpy(undo->unit, (const uint8_t *)c->data + offset, BP_WINDOW_UNIT);
 	bp_window_order();
 	undo->cell = i;
 	bp_window_order();
 }
 
-/* For readers of other processes, which discard what changes meanwhile. */
-static inline void bp_window_store(void *to, const void *from, size_t n)
+#define BP_WINDOW_STORE(field) __atomic_store_n(&to->field, from->field, __ATOMIC_RELAXED)
+/* For readers of other processes, which discard what changes meanwhile. Field by field: a word that
+ * was just written in parts cannot be loaded without a delay. */
+static inline void bp_window_store(struct bp_window_state *to, const struct bp_window_state *from)
 {
-	for (size_t i = 0; i < n / sizeof(uint64_t); i++)
-		__atomic_store_n((uint64_t *)to + i, ((const uint64_t *)from)[i], __ATOMIC_RELAXED);
+	BP_WINDOW_STORE(changes);
+	BP_WINDOW_STORE(last_ns);
+	BP_WINDOW_STORE(pane);
+	BP_WINDOW_STORE(pane_ns);
+	BP_WINDOW_STORE(begin_ns);
+	__atomic_store(&to->result, &from->result, __ATOMIC_RELAXED);
+	BP_WINDOW_STORE(n);
+	BP_WINDOW_STORE(at);
+	BP_WINDOW_STORE(outside);
+	BP_WINDOW_STORE(full);
+	BP_WINDOW_STORE(has_result);
 }
+#undef BP_WINDOW_STORE
 
 static inline void bp_window_begin_change(struct bp_window *c, uint16_t worker)
 {

@@ -71,7 +71,7 @@ static inline enum bp_window_result bp_window_place_add(const struct bp_window_t
 	bp_window_begin_change(c, u->worker);
 	next.changes++;
 	r = bp_window_ring_add(w, &next, c->data, value, u->now_ns, result);
-	bp_window_store(&c->state, &next, sizeof(next));
+	bp_window_store(&c->state, &next);
 	__atomic_store_n(&c->used_ns, u->now_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->client, u->client, __ATOMIC_RELAXED);
 	bp_window_end_change(c);

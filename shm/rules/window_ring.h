@@ -2,6 +2,8 @@
 #ifndef BP_SHM_RULES_WINDOW_RING_H
 #define BP_SHM_RULES_WINDOW_RING_H
 
+#include <string.h>
+
 #include "shm/rules/window_parts.h"
 
 /* The ring of a window over values, inline for the burst path. */
@@ -20,23 +22,35 @@ static inline void bp_window_ring_place(
 
 static inline void bp_window_sum_add(struct bp_window_state *s, double v)
 {
-	bp_exact_sum x;
+	struct bp_exact_sum x;
 
 	s->outside += !bp_exact_of(v, &x);
-	s->sum += x;
+	s->sum = bp_exact_add(s->sum, x);
 }
 
 static inline void bp_window_sum_remove(struct bp_window_state *s, double v)
 {
-	bp_exact_sum x;
+	struct bp_exact_sum x;
 
-	s->outside -= !bp_exact_of(v, &x);
-	s->sum -= x;
+	s->outside -= !bp_exact_of(-v, &x);
+	s->sum = bp_exact_add(s->sum, x);
 }
 
 static inline bool bp_window_is_summed(const struct bp_window_spec *w)
 {
 	return w->function == BP_WINDOW_MEAN || w->function == BP_WINDOW_SUM;
+}
+
+/* sum / n: for a power of two without a division, which is exact then. */
+static inline double bp_window_ratio(double sum, uint32_t n)
+{
+	const uint64_t bits = (uint64_t)(1023 - __builtin_ctz(n)) << 52;
+	double reciprocal;
+
+	if ((n & (n - 1)) != 0)
+		return sum / n;
+	memcpy(&reciprocal, &bits, sizeof(bits));
+	return sum * reciprocal;
 }
 
 /* The function of the full ring, of which `first` is the oldest value. */
@@ -46,7 +60,7 @@ static inline bool bp_window_ring_result(const struct bp_window_spec *w, struct 
 	if (!bp_window_is_summed(w))
 		return bp_window_of_values(w, data, w->values, first, result);
 	if (first == 0) { /* once in a while, so that damage of the shared memory does not last */
-		s->sum = 0;
+		s->sum = (struct bp_exact_sum){0};
 		s->outside = 0;
 		for (uint32_t i = 0; i < w->values; i++)
 			bp_window_sum_add(s, ((const double *)data)[i]);
@@ -55,7 +69,7 @@ static inline bool bp_window_ring_result(const struct bp_window_spec *w, struct 
 		return bp_window_of_values(w, data, w->values, first, result);
 	*result = bp_exact_double(s->sum);
 	if (w->function == BP_WINDOW_MEAN)
-		*result /= w->values;
+		*result = bp_window_ratio(*result, w->values);
 	return true;
 }
 
@@ -67,7 +81,7 @@ static inline enum bp_window_result bp_window_ring_add(const struct bp_window_sp
 
 	if (s->n == 0) {
 		s->begin_ns = now_ns;
-		s->sum = 0;
+		s->sum = (struct bp_exact_sum){0};
 		s->outside = 0;
 	}
 	if (s->last_ns < now_ns)

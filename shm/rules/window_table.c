@@ -190,7 +190,7 @@ static enum bp_window_result change(const struct bp_window_table *t, struct bp_w
 	} else {
 		r = bp_window_panes_add(w, &next, c->data, size, &d, value, u->now_ns, result);
 	}
-	bp_window_store(&c->state, &next, sizeof(next));
+	bp_window_store(&c->state, &next);
 	if (bp_window_expires(w)) {
 		write_text(t, c, u);
 		u->not_shown = c->topic_hash == 0;
@@ -282,7 +282,7 @@ static bool expire(const struct bp_window_table *t, struct bp_window_use *u, uin
 	next.changes++;
 	r = bp_window_panes_expire(
 		w, &next, c->data, bp_window_data_size(t->stride), u->now_ns, &out->result);
-	bp_window_store(&c->state, &next, sizeof(next));
+	bp_window_store(&c->state, &next);
 	bp_window_end_change(c);
 	atomic_store_explicit(
 		&c->due_ns, bp_window_panes_due(w, &next, c->data), memory_order_relaxed);

@@ -447,7 +447,7 @@ static void a_damaged_sum_does_not_last(void **state)
 	set_rule(5, BP_WINDOW_MEAN, 4, false);
 	for (unsigned i = 0; i < 5; i++)
 		(void)add(3, &result);
-	used_cell()->state.sum = ~(bp_exact_sum)0 / 3;
+	used_cell()->state.sum = (struct bp_exact_sum){UINT64_MAX / 3, UINT64_MAX / 3};
 	used_cell()->state.outside = 7;
 	for (unsigned i = 0; i < 4; i++)
 		(void)add(3, &result);
