@@ -2,6 +2,7 @@
 #include "services/mqtt/burst.h"
 
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/burst_parts.h"
 #include "services/mqtt/evaluate.h"
 #include "services/mqtt/same_template.h"
 #include "services/mqtt/sparkplug_fast.h"
@@ -111,6 +112,13 @@ static NOINLINE void find_windows(const struct bp_mqtt_worker *in, struct bp_mqt
 	}
 }
 
+/* ---- parts of combinations ---- */
+
+static NOINLINE void find_parts(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
+{
+	bp_burst_find_parts(in, b);
+}
+
 /* ---- counters ---- */
 
 /* The slot of a rule if no rule matches. */
@@ -198,31 +206,6 @@ static const uint8_t *json_number(
 	return payload + layout->at;
 }
 
-/* evaluate() for a part of a combination. It stores the time of a truth that the value repeats,
- * also if the frame is read again after a restart. */
-static enum verdict evaluate_part(struct bp_mqtt_worker *in, const struct bp_rule *part,
-	uint64_t topic_hash, const uint8_t *payload, uint32_t len)
-{
-	const struct bp_part_key key =
-		bp_part_key(in->part_state, in->part_state_len, part->uid, topic_hash);
-	_Atomic uint64_t *matched;
-	enum bp_truth truth;
-	uint32_t digits;
-	unsigned point;
-
-	if (!bp_number_digits_before(payload + len, len, &digits, &point))
-		return GENERAL;
-	truth = bp_short_ranges_hold(&part->short_raise, digits, point) ? BP_TRUTH_TRUE
-									: BP_TRUTH_FALSE;
-	if (!bp_combination_repeats(
-		    in, part, &key, truth, (double)(int32_t)digits / bp_number_scale[point]))
-		return GENERAL;
-	matched = &in->rule_stats[part->part.slot].matched;
-	atomic_store_explicit(matched, atomic_load_explicit(matched, memory_order_relaxed) + 1,
-		memory_order_relaxed);
-	return QUIET;
-}
-
 /* evaluate() for a metric of Sparkplug B. */
 static enum verdict evaluate_sparkplug(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	uint64_t topic, const uint8_t *payload, uint32_t len, double *value)
@@ -295,7 +278,7 @@ static NOINLINE enum verdict evaluate_other(struct bp_mqtt_worker *in, struct bp
 	if (rule->fast == BP_RULE_FAST_NO || rule->fast == BP_RULE_FAST_NO_SPARKPLUG)
 		return GENERAL;
 	if (rule->fast == BP_RULE_FAST_PART)
-		return evaluate_part(in, rule, b->p[i].topic_hash, payload, len);
+		return bp_burst_repeats_part(in, b, rule, i, payload, len) ? QUIET : GENERAL;
 	at = json_number(in, rule, payload, &n);
 	if (at != NULL && bp_number_digits_before(at + n, n, &digits, &point))
 		return QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
@@ -605,7 +588,9 @@ void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	}
 	if (in->rules->n_sparkplug != 0)
 		bp_sparkplug_prefetch(in, b);
-	b->windows = 0;
+	b->windows = b->parts = 0;
+	if (in->rules->n_parts != 0)
+		find_parts(in, b);
 	if (in->rules->n_windows != 0)
 		find_windows(in, b);
 	if (b->numbers == 0)

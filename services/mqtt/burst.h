@@ -4,6 +4,7 @@
 
 #include "services/mqtt/inspect.h"
 #include "proto/net/frame.h"
+#include "shm/rules/part_state.h"
 #include "shm/rules/window_place.h"
 
 /*
@@ -45,9 +46,11 @@ struct bp_mqtt_burst {
 	uint64_t numbers;       /* of these, those whose number[i] was read */
 	uint64_t raises;        /* of these, those that raise, if their flow fits */
 	uint64_t windows;       /* those whose value is one of window[i] */
+	uint64_t parts;         /* those whose value is one of part[i] */
 	uint32_t number[BP_MQTT_BURST] __attribute__((aligned(16)));
 	double result[BP_MQTT_BURST]; /* of windows, and of BP_RULE_FAST_SPARKPLUG */
 	struct bp_window_place window[BP_MQTT_BURST];
+	struct bp_part_key part[BP_MQTT_BURST];
 };
 _Static_assert(BP_MQTT_BURST == 64, "a bit of a word for each");
 

@@ -43,10 +43,11 @@ struct bp_part_key {
 static inline struct bp_part_key bp_part_key(
 	struct bp_part_state *table, uint64_t len, uint64_t part_uid, uint64_t topic_hash)
 {
-	const uint64_t key = bp_mix64(part_uid + bp_mix64(topic_hash)) | 1;
-	const uint64_t bucket = (key >> 1) & (len / BP_PART_STATE_WAYS - 1);
+	const uint64_t key = topic_hash + part_uid; /* both are hashes, one under a secret key */
+	const uint64_t bucket = key & (len / BP_PART_STATE_WAYS - 1);
 
-	return (struct bp_part_key){table + bucket * BP_PART_STATE_WAYS, key, table, len};
+	return (struct bp_part_key){
+		table + bucket * BP_PART_STATE_WAYS, key != 0 ? key : 1, table, len};
 }
 
 /*
@@ -61,7 +62,7 @@ enum bp_state_loss bp_part_state_store(const struct bp_part_key *k, uint32_t cli
 #define BP_PART_TIME_SHIFT 2
 static inline uint32_t bp_part_check(uint64_t value, uint64_t word)
 {
-	return (uint32_t)bp_mix64(value ^ bp_mix64(word));
+	return (uint32_t)((value ^ word * 0x9e3779b97f4a7c15ull) * 0xc2b2ae3d27d4eb4full >> 32);
 }
 /* After a change of `e`: whether it is the entry of the key that counts. Otherwise it is removed.
  */
