@@ -29,7 +29,7 @@ static void describe(const struct bp_window_spec *w, char *out, size_t size)
 			w->values);
 		return;
 	}
-	snprintf(out, size, "%s of %s %g s", function_name[w->function], which,
+	snprintf(out, size, "%s%s of %s %g s", function_name[w->function], of, which,
 		(double)w->time_ns / 1e9);
 }
 

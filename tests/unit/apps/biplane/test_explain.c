@@ -49,6 +49,7 @@ static void set_rules(uint8_t repeat, uint8_t hold)
 static int open_rig(void **state)
 {
 	rig_defaults(&rig);
+	rig.mqtt.max_window_values = BP_WINDOW_CLASSES_VALUES;
 	rig.config.n_ports = 1;
 	rig_open(&rig);
 	set_rules(BP_REPEAT_ON_CHANGE, BP_HOLD_NONE);
@@ -294,6 +295,17 @@ static void window_is_filled(void **state)
 	rig_publish_text(&rig, &peer, TOPIC, "72");
 	x = topic(TOPIC);
 	assert_check(element(x, "rules", 0), "window", "info count of each 90 s; it has 1 values");
+	json_decref(x);
+	rule.window = (struct bp_window_spec){.given = true,
+		.function = BP_WINDOW_PERCENTILE,
+		.percentile = 99,
+		.time_ns = 90 * SECOND};
+	activate(&rule, 1);
+	rig_publish_text(&rig, &peer, TOPIC, "72");
+	rig_publish_text(&rig, &peer, TOPIC, "73");
+	x = topic(TOPIC);
+	assert_check(element(x, "rules", 0), "window",
+		"info percentile 99 of the last 90 s; it has 2 values");
 	json_decref(x);
 }
 
