@@ -23,7 +23,7 @@ OF_MARK = 32           # bytes of epoch and version before a record
 CONNECTIONS, INTERVAL = 60, 0.1  # seconds between messages of a connection
 FEVER = {"name": "fever", "topic": "fever/+", "value": "text", "raise": {"above": 80}, "clear": {"below": 75}, "repeat": "on_change",
          "publish": {"topic": "alarm/{topic}"}}
-PUBLISHES = 4 + 45 + 18  # where a record has the number of PUBLISH packets that were inspected
+PUBLISHES = 4 + 45 + 19  # where a record has the number of PUBLISH packets that were inspected
 
 
 class Pair:
