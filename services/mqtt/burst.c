@@ -74,9 +74,11 @@ static NOINLINE void verify(struct bp_mqtt_burst *b)
 
 /* ---- windows ---- */
 
-/* The rule of the topic's memo if its value is one of a window, which fits in a cell. */
+/* The rule of the topic's memo if its value is one of a window, which has at most so many values:
+ * others, and those of a rate. */
 static inline const struct bp_rule *window_rule(const struct bp_mqtt_worker *in,
-	const struct bp_mqtt_burst *b, const struct bp_rule *rules, uint32_t i)
+	const struct bp_mqtt_burst *b, const struct bp_rule *rules, const uint32_t *most,
+	uint32_t i)
 {
 	const struct bp_flow *f = b->l[i].flow;
 	const struct bp_rule *rule;
@@ -84,7 +86,8 @@ static inline const struct bp_rule *window_rule(const struct bp_mqtt_worker *in,
 	if (b->p[i].body == 0 || f->memo_gen != in->gen || f->memo_rule >= BP_MEMO_MULTIPLE)
 		return NULL;
 	rule = &rules[f->memo_rule];
-	return rule->fast_window != BP_RULE_FAST_NO && bp_window_fits(&in->windows, &rule->window)
+	return rule->fast_window != BP_RULE_FAST_NO &&
+			       rule->window.values <= most[rule->window.function == BP_WINDOW_RATE]
 		       ? rule
 		       : NULL;
 }
@@ -94,10 +97,13 @@ static NOINLINE void find_windows(const struct bp_mqtt_worker *in, struct bp_mqt
 {
 	const struct bp_window_table *t = &in->windows;
 	const struct bp_rule *rules = bp_ruleset_rule(in->rules, 0), *rule;
+	/* here, so that there is no division for each frame */
+	const uint32_t most[2] = {bp_window_capacity(t->stride, BP_WINDOW_MEAN),
+		bp_window_capacity(t->stride, BP_WINDOW_RATE)};
 	uint64_t keyed = 0;
 
 	for (uint32_t i = 0; i < b->n; i++) {
-		rule = window_rule(in, b, rules, i);
+		rule = window_rule(in, b, rules, most, i);
 		if (rule == NULL)
 			continue;
 		bp_window_place_key(t, &b->window[i], rule, b->p[i].topic_hash);

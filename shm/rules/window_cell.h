@@ -50,6 +50,7 @@ static inline int bp_window_way(const struct bp_window_bucket *b, uint64_t key)
 {
 	int way = -1;
 
+#pragma GCC unroll 7
 	for (int i = 0; i < BP_WINDOW_WAYS; i++)
 		way = bp_window_key_at(b, (unsigned)i) == key ? i : way;
 	return way;
