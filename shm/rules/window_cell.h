@@ -115,12 +115,14 @@ static inline void bp_window_note(struct bp_window_undo *undo, const struct bp_w
  * was just written in parts cannot be loaded without a delay. */
 static inline void bp_window_store(struct bp_window_state *to, const struct bp_window_state *from)
 {
+	double result = from->result;
+
 	BP_WINDOW_STORE(changes);
 	BP_WINDOW_STORE(last_ns);
 	BP_WINDOW_STORE(pane);
 	BP_WINDOW_STORE(pane_ns);
 	BP_WINDOW_STORE(begin_ns);
-	__atomic_store(&to->result, &from->result, __ATOMIC_RELAXED);
+	__atomic_store(&to->result, &result, __ATOMIC_RELAXED);
 	BP_WINDOW_STORE(n);
 	BP_WINDOW_STORE(at);
 	BP_WINDOW_STORE(outside);
