@@ -74,8 +74,8 @@ static NOINLINE void verify(struct bp_mqtt_burst *b)
 
 /* ---- windows ---- */
 
-/* The rule of the topic's memo if its value is one of a window, which has at most so many values:
- * others, and those of a rate. */
+/* The rule of the topic's memo if its value is one of a window with most[0] values or fewer, or
+ * most[1] for a rate. */
 static inline const struct bp_rule *window_rule(const struct bp_mqtt_worker *in,
 	const struct bp_mqtt_burst *b, const struct bp_rule *rules, const uint32_t *most,
 	uint32_t i)
