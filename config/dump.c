@@ -11,11 +11,11 @@ static uint32_t must_escape(const unsigned char *p, uint32_t *taken)
 	*taken = 1;
 	if (p[0] < 0x20 || p[0] == 0x7f)
 		return p[0];
-	if (p[0] == 0xc2 && p[1] < 0xa0) {
+	if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) {
 		*taken = 2;
 		return p[1]; /* C1 control characters */
 	}
-	if ((p[0] & 0xf0) == 0xe0) {
+	if ((p[0] & 0xf0) == 0xe0 && p[1] != 0 && p[2] != 0) {
 		uint32_t c = (uint32_t)(p[0] & 0x0f) << 12 | (uint32_t)(p[1] & 0x3f) << 6 |
 			     (p[2] & 0x3f);
 

@@ -7,6 +7,8 @@
 
 #include "biplane/policy.h"
 #include "config/schema.h"
+#include "proto/mqtt/mqtt.h"
+#include "proto/payload/utf8.h"
 
 /*
  * Mosquitto reads the entries of a user, or of clients without a user name, and then the patterns;
@@ -33,14 +35,25 @@ struct acl {
 	bool failed;
 };
 
+/* The file and its name may have any bytes, which must not reach a terminal, or end a comment. */
+static void put_clean(const char *text, FILE *out)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++)
+		fputc(*p >= 0x20 && *p < 0x7f ? *p : '?', out);
+}
+
 static __attribute__((format(printf, 2, 3))) void fail(struct acl *a, const char *format, ...)
 {
 	va_list args;
 
-	fprintf(a->errors, "%s:%u: ", a->name, a->line);
+	char text[2 * BP_RULE_FILTER_MAX];
+
+	put_clean(a->name, a->errors);
+	fprintf(a->errors, ":%u: ", a->line);
 	va_start(args, format);
-	vfprintf(a->errors, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	put_clean(text, a->errors);
 	fputc('\n', a->errors);
 	a->failed = true;
 }
@@ -80,8 +93,11 @@ static char *topic_of(struct acl *a, const char *text, bool pattern)
 	char *topic = NULL;
 	FILE *out;
 
-	if (strlen(text) > BP_RULE_FILTER_MAX || strpbrk(text, "{}") != NULL) {
-		fail(a, "'%s' is no topic of a policy; expected at most %d bytes without braces",
+	if (strlen(text) > BP_RULE_FILTER_MAX || strpbrk(text, "{}") != NULL ||
+		!bp_mqtt_filter_valid(text, strlen(text))) {
+		fail(a,
+			"'%s' is no topic of a policy; expected a topic filter of at most %d bytes "
+			"without braces",
 			text, BP_RULE_FILTER_MAX);
 		return NULL;
 	}
@@ -113,12 +129,12 @@ static void read_entry(struct acl *a, char *rest, bool pattern)
 {
 	unsigned access = READ | WRITE;
 	struct entry *more;
-	char *topic, *text = rest, *first = word(rest, &topic);
+	char *topic, *first = word(rest, &topic);
 
 	if (*topic == '\0')
 		topic = first;
 	else if (!access_of(first, &access)) {
-		fail(a, "'%s' is no access; expected read, write, readwrite or deny", text);
+		fail(a, "'%s' is no access; expected read, write, readwrite or deny", first);
 		return;
 	}
 	if (*topic == '\0') {
@@ -142,11 +158,17 @@ static void read_entry(struct acl *a, char *rest, bool pattern)
 
 static void read_user(struct acl *a, const char *name)
 {
+	const uint8_t *bytes = (const uint8_t *)name;
+	const size_t n = strlen(name);
+
 	free(a->user);
 	a->user = NULL;
-	if (*name == '\0' || strlen(name) > BP_POLICY_PATTERN_MAX || strchr(name, '*') != NULL) {
-		fail(a, "'%s' is no user name of a policy; expected 1 to %d bytes without *", name,
-			BP_POLICY_PATTERN_MAX);
+	if (n == 0 || n > BP_POLICY_PATTERN_MAX || strchr(name, '*') != NULL ||
+		!bp_utf8_valid_mqtt(bytes, n) || bp_utf8_has_control(bytes, n)) {
+		fail(a,
+			"'%s' is no user name of a policy; expected 1 to %d bytes of UTF-8 without "
+			"* and control characters",
+			name, BP_POLICY_PATTERN_MAX);
 		return;
 	}
 	a->user = strdup(name);
@@ -205,15 +227,16 @@ static void write_entry(FILE *out, const struct entry *e)
 
 static void write_rules(const struct acl *a, FILE *out)
 {
-	fprintf(out,
-		"# From the ACL file %s of mosquitto. Line N of it is rule acl-N.\n"
-		"# Mosquitto checks reading when it sends a message, the policy when a client "
-		"subscribes.\n"
-		"policy:\n"
-		"  default: observe\n"
-		"  rules:\n"
-		"    - {name: connect, action: allow, packet: connect}\n",
-		a->name);
+	fputs("# From the ACL file ", out);
+	put_clean(a->name, out);
+	fputs(" of mosquitto. Line N of it is rule acl-N.\n"
+	      "# Mosquitto checks reading when it sends a message, the policy when a client "
+	      "subscribes.\n"
+	      "policy:\n"
+	      "  default: observe\n"
+	      "  rules:\n"
+	      "    - {name: connect, action: allow, packet: connect}\n",
+		out);
 	for (unsigned pass = 0; pass < 4; pass++)
 		for (size_t i = 0; i < a->n; i++)
 			if (a->entry[i].pattern == pass / 2 &&
