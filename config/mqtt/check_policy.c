@@ -16,6 +16,10 @@ void bp_check_policy(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	const struct bp_config_mqtt *m = base;
 	const struct bp_yaml *rules = bp_yaml_find(n, "rules");
 
+	if (m->directions == BP_DIRECTIONS_FROM_BROKER)
+		bp_error(r->messages, n->key->line, n->key->column,
+			"mqtt.policy: the publications of clients are not read; expected "
+			"mqtt.directions: to_broker or both");
 	if (rules == NULL || rules->bad)
 		return;
 	if (m->policy.n_rules > m->max_policy_rules)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/rules/policy.h"
+
 struct bp_ruleset_copies *bp_ruleset_copies_create(struct bp_shm *shm, unsigned workers)
 {
 	struct bp_ruleset_copies *b = aligned_alloc(_Alignof(struct bp_ruleset_copies), sizeof(*b));
@@ -87,6 +89,38 @@ static void clear_new_slots(struct bp_ruleset_copies *b, const struct bp_ruleset
 	free(used);
 }
 
+static void clear_policy_slot(struct bp_ruleset_copies *b, uint64_t slot)
+{
+	const uint64_t row = b->shm->max_policy_rules + 1ull;
+
+	for (uint64_t w = 0; w < b->copies.readers && slot < row; w++)
+		memset(&b->shm->policy_stats[w * row + slot], 0, sizeof(b->shm->policy_stats[0]));
+}
+
+/* The same for the policy. */
+static void clear_new_policy_slots(struct bp_ruleset_copies *b, const struct bp_ruleset *next,
+	const struct bp_ruleset *in_force)
+{
+	const uint32_t max = b->shm->max_policy_rules;
+	bool *used = calloc(max + 1ull, sizeof(*used));
+
+	if (!used)
+		return;
+	if (next->policy_given != in_force->policy_given ||
+		next->policy_preset != in_force->policy_preset)
+		clear_policy_slot(b, 0);
+	for (uint32_t i = 0; i < in_force->n_policy; i++)
+		if (bp_policy_rule(in_force, i)->slot <= max)
+			used[bp_policy_rule(in_force, i)->slot] = true;
+	for (uint32_t i = 0; i < next->n_policy; i++) {
+		const uint32_t slot = bp_policy_rule(next, i)->slot;
+
+		if (slot <= max && !used[slot])
+			clear_policy_slot(b, slot);
+	}
+	free(used);
+}
+
 #define WAKE_AGAIN_NS 10000000u
 
 void bp_ruleset_copies_wake(struct bp_ruleset_copies *b, uint64_t mono_ns)
@@ -126,6 +160,7 @@ static enum bp_ruleset_copies_result take(struct bp_ruleset_copies *b, uint64_t 
 		to->generation = next >> 1;
 	if (before != 0)
 		clear_new_slots(b, to, bp_generation_bank(&b->copies, before));
+	clear_new_policy_slots(b, to, bp_generation_bank(&b->copies, before));
 	bp_generation_publish(&b->copies, next);
 	return BP_RULESET_COPIES_APPLIED;
 }

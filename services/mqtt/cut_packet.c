@@ -3,6 +3,7 @@
 #include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
+#include "services/mqtt/policy.h"
 #include "services/mqtt/publications.h"
 #include "services/mqtt/stream.h"
 
@@ -53,6 +54,8 @@ static void lose(
 		bp_qos2_discard(in, f, dir);
 	if (dir == BP_FROM_BROKER && (type == BP_MQTT_PUBACK || type == BP_MQTT_PUBREC))
 		bp_ack_release(in, f);
+	if (type == BP_MQTT_SUBSCRIBE || (type == BP_MQTT_PUBLISH && !head_known))
+		bp_policy_unread(in, dir);
 	if (type != BP_MQTT_PUBLISH)
 		return;
 	bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);

@@ -16,24 +16,42 @@
 #define POLICY_CLIENT_MAX 64u /* bytes of the client identifier in an event of the policy */
 #define UNPROVEN_PER_INTERVAL 16u
 #define PROVEN_PER_INTERVAL 1000u
+#define POLICY_PER_INTERVAL 500u
+#define POLICY_UNPROVEN_PER_INTERVAL 100u
 #define INTERVAL_SHIFT 10 /* ticks of 2^20 ns: about a second */
 
-/* Whether a connection may have an event now. */
-static bool within_limit(struct bp_mqtt_worker *in, bool proven)
+/* Whether there may be another event of a kind now; *count: those of this interval. */
+static bool within_limit(struct bp_mqtt_worker *in, uint32_t *count, uint32_t max)
 {
-	uint32_t *count = proven ? &in->proven_events : &in->unproven_events;
 	const uint32_t interval = in->now_ticks >> INTERVAL_SHIFT;
 
 	if (interval != in->event_interval) {
 		in->event_interval = interval;
-		in->proven_events = in->unproven_events = 0;
+		memset(in->events_of, 0, sizeof(in->events_of));
 	}
-	if (*count >= (proven ? PROVEN_PER_INTERVAL : UNPROVEN_PER_INTERVAL)) {
+	if (*count >= max) {
 		bp_tally(in, BP_C_EVENTS_LIMITED);
 		return false;
 	}
 	++*count;
 	return true;
+}
+
+static bool connection_may(struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return f->proof & BP_FLOW_PROVEN
+		       ? within_limit(in, &in->events_of[BP_EVENTS_PROVEN], PROVEN_PER_INTERVAL)
+		       : within_limit(
+				 in, &in->events_of[BP_EVENTS_UNPROVEN], UNPROVEN_PER_INTERVAL);
+}
+
+/* A CONNECT is decided about before the broker has accepted it. */
+static bool policy_may(struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return f->proof & BP_FLOW_PROVEN
+		       ? within_limit(in, &in->events_of[BP_EVENTS_POLICY], POLICY_PER_INTERVAL)
+		       : within_limit(in, &in->events_of[BP_EVENTS_POLICY_UNPROVEN],
+				 POLICY_UNPROVEN_PER_INTERVAL);
 }
 
 /* What fits of the names of a TLS connection, some of each. */
@@ -84,7 +102,7 @@ void bp_event_policy(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	uint32_t name = 0, topic;
 	struct bp_event e;
 
-	if (in->events.size == 0 || !within_limit(in, f->proof & BP_FLOW_PROVEN))
+	if (in->events.size == 0 || !policy_may(in, f))
 		return;
 	begin(in, f, BP_EVENT_POLICY, v->packet, d->action, &e);
 	if (r != NULL) {
@@ -111,7 +129,7 @@ static void write_event(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	struct bp_tls_info names;
 	struct bp_event e;
 
-	if (in->events.size == 0 || !within_limit(in, f->proof & BP_FLOW_PROVEN))
+	if (in->events.size == 0 || !connection_may(in, f))
 		return;
 	begin(in, f, BP_EVENT_CONNECTION, action, reason, &e);
 	e.number[0] = f->publishes;

@@ -34,6 +34,14 @@ struct bp_topic_cache {
 	uint32_t rule[BP_TOPIC_CACHE_RULES];
 };
 
+enum {
+	BP_EVENTS_PROVEN,
+	BP_EVENTS_UNPROVEN,
+	BP_EVENTS_POLICY,
+	BP_EVENTS_POLICY_UNPROVEN,
+	BP_EVENTS_KINDS
+};
+
 struct bp_mqtt_worker {
 	/* hot */
 	const struct bp_ruleset *rules;
@@ -111,8 +119,8 @@ struct bp_mqtt_worker {
 	const void *clock_arg;
 	struct bp_event_ring events;
 	struct bp_fleet_worker *fleet; /* fleet_adopt.c; NULL: connections are not shared */
-	/* events.c: events in this interval of connections with and without a proof */
-	uint32_t event_interval, proven_events, unproven_events;
+	/* events.c: events in this interval */
+	uint32_t event_interval, events_of[BP_EVENTS_KINDS];
 };
 
 static inline void bp_tally(struct bp_mqtt_worker *in, bp_counter_t c)

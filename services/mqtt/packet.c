@@ -307,7 +307,9 @@ static void read_other(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 		acknowledged(in, f, dir, fixed, body, id);
 	else if (fixed->type == BP_MQTT_DISCONNECT)
 		bp_packet_end(in, f, dir);
-	else if (fixed->type == BP_MQTT_SUBSCRIBE && dir == BP_TO_BROKER)
+	else if (fixed->type == BP_MQTT_SUBSCRIBE && (f->pending & BP_FLOW_PUSHED(dir)))
+		bp_policy_unread(in, dir);
+	else if (fixed->type == BP_MQTT_SUBSCRIBE)
 		bp_policy_subscribe(in, f, body, fixed->remaining);
 	/* held data that is read because of a frame of the other direction has no related ACK */
 	if ((f->stream[!dir] == BP_STREAM_RESYNC || (f->pending & BP_FLOW_PUSHED(!dir))) &&

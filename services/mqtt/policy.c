@@ -32,6 +32,11 @@ static struct bp_policy_packet_view view_of(
 		.address = f->client_ip,
 		.client_len = f->client_id_len};
 
+	/* of a search: it may be that of bytes that were none */
+	if (!(f->flags & BP_FLOW_CONNECT)) {
+		v.client_len = 0;
+		return v;
+	}
 	if (f->client_id_len != 0)
 		v.client = bp_reassembly_data(in->reassembly, f->client_id);
 	v.user = bp_mqtt_user(in, f, &v.user_len);
@@ -119,6 +124,23 @@ void bp_policy_connect(
 	v.retain = c->will.retain;
 	v.size = c->will.payload_len;
 	(void)decide(in, f, &v, &d);
+}
+
+void bp_policy_connected(struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	struct bp_policy_packet_view v;
+	struct bp_policy_decision d;
+
+	if (!bp_policy_is_given(in))
+		return;
+	v = view_of(in, f, BP_POLICY_CONNECT);
+	(void)decide(in, f, &v, &d);
+}
+
+void bp_policy_unread(struct bp_mqtt_worker *in, unsigned dir)
+{
+	if (dir == BP_TO_BROKER && bp_policy_is_given(in))
+		bp_tally(in, BP_C_POLICY_NOT_EVALUATED);
 }
 
 /* The filter of a shared subscription (MQTT 5.0, 4.8.2): $share/GROUP/FILTER. */

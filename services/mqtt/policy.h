@@ -13,6 +13,10 @@ bool bp_policy_publish(
 /* With its will. */
 void bp_policy_connect(
 	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_mqtt_connect *c);
+/* Its CONNECT was read before it was proven, by a search: it has no will then. */
+void bp_policy_connected(struct bp_mqtt_worker *in, const struct bp_flow *f);
+/* A packet that the policy would decide about is not read: counted. */
+void bp_policy_unread(struct bp_mqtt_worker *in, unsigned dir);
 /* `body` of a valid SUBSCRIBE. */
 void bp_policy_subscribe(
 	struct bp_mqtt_worker *in, const struct bp_flow *f, const uint8_t *body, uint32_t len);

@@ -397,16 +397,22 @@ static bool reads_data(
 static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_publish *p, uint64_t hash, bool decided)
 {
-	const bool allowed = dir == BP_FROM_BROKER ? !bp_policy_is_given(in)
-						   : !decided && bp_policy_publish(in, f, p);
 	const uint8_t *topic = p->topic;
 	const uint16_t len = p->topic_len;
 	const uint64_t bits = bp_topic_known_bits(in, topic, len, hash);
 	struct matched m = {.rules = in->rules};
 	bool sparkplug = false; /* other topics of the node may match */
+	bool counts, allowed = false;
 
 	bp_tally(in, BP_C_TOPIC_LOOKUP);
-	if (topic_counts(in, f, dir, bits) && in->rules->generation != 0) {
+	counts = topic_counts(in, f, dir, bits);
+	if (dir == BP_FROM_BROKER)
+		allowed = !bp_policy_is_given(in);
+	else if (!counts)
+		bp_policy_unread(in, dir);
+	else
+		allowed = !decided && bp_policy_publish(in, f, p);
+	if (counts && in->rules->generation != 0) {
 		match(in, topic, len, gather, &m);
 		sparkplug = in->rules->n_sparkplug != 0 && bp_sparkplug_is_topic(topic, len) &&
 			    !(m.n == 1 && reads_data(in, m.rule[0], topic, len));
@@ -523,14 +529,18 @@ static bool read_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 		bp_mqtt_suspicious(in, f, view.violations);
 	count_publish(in, f, p);
 	bp_work_add(&in->work, (p->topic_len + p->properties_len) / 4);
-	if (!resolve(in, f, dir, p, hash))
+	if (!resolve(in, f, dir, p, hash)) {
+		bp_policy_unread(in, dir);
 		return false;
+	}
 	if (memo_matches(in, f, *hash)) {
 		bp_tally(in, BP_C_TOPIC_CACHE_HIT);
 		return true;
 	}
-	if (!bp_within_budget(in))
+	if (!bp_within_budget(in)) {
+		bp_policy_unread(in, dir);
 		return false;
+	}
 	/* the head of a packet that was cut may have been complete before */
 	look_up(in, f, dir, p, *hash,
 		head != NULL && f->reassembly_decided[dir] != BP_REASSEMBLY_UNDECIDED);
@@ -657,6 +667,7 @@ enum bp_publish_decision bp_publish_decide(struct bp_mqtt_worker *in, struct bp_
 		return BP_PUBLISH_NOT_INSPECTED;
 	}
 	if (!resolve(in, f, dir, &p, &hash)) {
+		bp_policy_unread(in, dir);
 		if (bp_stream_unread(f, dir))
 			return BP_PUBLISH_NOT_INSPECTED;
 		count_publish(in, f, &p);
@@ -664,6 +675,7 @@ enum bp_publish_decision bp_publish_decide(struct bp_mqtt_worker *in, struct bp_
 	}
 	if (!memo_matches(in, f, hash)) {
 		if (!bp_within_budget(in)) {
+			bp_policy_unread(in, dir);
 			count_publish(in, f, &p);
 			return BP_PUBLISH_SKIP;
 		}

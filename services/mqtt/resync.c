@@ -3,6 +3,7 @@
 #include "services/mqtt/connection_events.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
+#include "services/mqtt/policy.h"
 #include "services/mqtt/publications.h"
 #include "services/mqtt/stream.h"
 
@@ -290,6 +291,7 @@ static uint8_t connack_version(struct bp_mqtt_worker *in, struct bp_flow *f, con
 	f->flags |= BP_FLOW_CONNECT | BP_FLOW_CONNACK;
 	f->alias_max[BP_TO_BROKER] = c.alias_max;
 	f->has_alias_max = 1 << BP_TO_BROKER | 1 << BP_FROM_BROKER;
+	bp_policy_connected(in, f);
 	*answered = true;
 	return version;
 }

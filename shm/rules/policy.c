@@ -5,7 +5,8 @@
 
 /* Work, in units of about a nanosecond. */
 #define STEP_RULE 4u
-#define STEP_TEXT 4u /* bytes of a text that are read in one */
+#define STEP_TEXT 4u   /* bytes of a filter that are read in one */
+#define STEP_BYTES 16u /* bytes that are compared in one */
 
 /* ---- topics ---- */
 
@@ -18,6 +19,7 @@ struct level {
 #define LEVELS_MAX (BP_RULE_FILTER_MAX + 2u) /* the filter of a rule has fewer */
 struct topic {
 	const struct bp_policy_packet_view *packet;
+	uint32_t steps; /* of comparisons, in units of work */
 	uint32_t n;
 	struct level level[LEVELS_MAX];
 };
@@ -33,7 +35,6 @@ static void split(struct topic *t, const struct bp_policy_packet_view *p)
 {
 	const uint8_t *at = p->topic, *end = p->topic + p->topic_len;
 
-	t->packet = p;
 	for (t->n = 0; t->n < LEVELS_MAX;) {
 		const uint8_t *slash = end_of_level(at, end);
 
@@ -54,17 +55,25 @@ static bool is_text(const struct level *l, const char *text)
 	return l->n == strlen(text) && memcmp(l->p, text, l->n) == 0;
 }
 
-/* A level of the filter of a rule: that of the packet instead of a placeholder. False: the packet
- * has none, so nothing matches. */
-static bool resolve(struct level *l, const struct bp_policy_packet_view *p)
+/* The text of the packet for a placeholder; NULL: the level is none. */
+struct placeholder {
+	const uint8_t *p;
+	uint32_t n;
+	bool is, unknown; /* unknown: the CONNECT of the client was not read */
+};
+static struct placeholder placeholder_of(
+	const struct level *l, const struct bp_policy_packet_view *p)
 {
+	struct placeholder h = {.is = false};
+
 	if (l->n == 0 || l->p[0] != '{')
-		return true;
+		return h;
 	if (is_text(l, BP_POLICY_CLIENT_LEVEL))
-		*l = (struct level){p->client, p->client_len};
+		h = (struct placeholder){p->client, p->client_len, true, false};
 	else if (is_text(l, BP_POLICY_USER_LEVEL))
-		*l = (struct level){p->user, p->user_len};
-	return l->p != NULL && l->n != 0;
+		h = (struct placeholder){p->user, p->user_len, true, false};
+	h.unknown = h.is && h.p == NULL && !p->known;
+	return h;
 }
 
 /* Of first levels: a wildcard does not match one that begins with $. */
@@ -81,9 +90,10 @@ static bool is_hash(const uint8_t *rest, const uint8_t *end)
 
 /* One level of both: 1: the filter matches all that follows; 0: compare the next one; -1: no. */
 static int compare(struct level a, const struct level *b, bool first,
-	enum bp_policy_relation relation, const struct bp_policy_packet_view *p)
+	enum bp_policy_relation relation, struct topic *t)
 {
 	const bool wild = relation != BP_POLICY_MATCHES; /* the topic may have wildcards */
+	const struct placeholder h = placeholder_of(&a, t->packet);
 
 	if (first && (hides(&a, b) || (relation == BP_POLICY_OVERLAPS && hides(b, &a))))
 		return -1;
@@ -91,10 +101,14 @@ static int compare(struct level a, const struct level *b, bool first,
 		return 1;
 	if (wild && is_char(b, '#'))
 		return relation == BP_POLICY_OVERLAPS ? 1 : -1;
-	if (is_char(&a, '+'))
+	/* any text may be that of an unknown client */
+	if (is_char(&a, '+') || h.unknown)
 		return 0;
-	if (!resolve(&a, p))
+	if (h.is)
+		a = (struct level){h.p, h.n};
+	if (a.p == NULL || (h.is && a.n == 0))
 		return -1;
+	t->steps += a.n / STEP_BYTES;
 	if (wild && is_char(b, '+'))
 		return relation == BP_POLICY_OVERLAPS ? 0 : -1;
 	return a.n == b->n && memcmp(a.p, b->p, a.n) == 0 ? 0 : -1;
@@ -106,7 +120,7 @@ static bool is_all(const struct level *first, const uint8_t *slash, const uint8_
 	return is_char(first, '+') && slash != end && is_hash(slash + 1, end);
 }
 
-static bool matches(const struct topic *t, const uint8_t *filter, uint32_t filter_len,
+static bool matches(struct topic *t, const uint8_t *filter, uint32_t filter_len,
 	enum bp_policy_relation relation)
 {
 	const uint8_t *at = filter, *end = filter + filter_len;
@@ -114,7 +128,7 @@ static bool matches(const struct topic *t, const uint8_t *filter, uint32_t filte
 	for (uint32_t i = 0; i < t->n; i++) {
 		const uint8_t *slash = end_of_level(at, end);
 		const struct level a = {at, (uint32_t)(slash - at)};
-		const int r = compare(a, &t->level[i], i == 0, relation, t->packet);
+		const int r = compare(a, &t->level[i], i == 0, relation, t);
 
 		if (i == 0 && is_all(&a, slash, end) && is_char(&t->level[0], '#'))
 			return relation != BP_POLICY_MATCHES;
@@ -135,6 +149,8 @@ bool bp_policy_topic_is(const uint8_t *filter, uint32_t filter_len,
 {
 	struct topic t;
 
+	t.packet = p;
+	t.steps = 0;
 	split(&t, p);
 	return matches(&t, filter, filter_len, relation);
 }
@@ -211,49 +227,57 @@ static enum met user_is(const struct bp_ruleset *rs, const struct bp_policy_rule
 		       : NO;
 }
 
-/* Whether a level of the filter is that of the packet's client, which is not known. */
-static bool lacks_level(const uint8_t *filter, uint32_t n, const struct bp_policy_packet_view *p)
+/* Of the placeholders of a filter: NO: the client has not the text of one; UNKNOWN: that of one is
+ * not known. */
+static enum met placeholders_are(
+	const uint8_t *filter, uint32_t n, const struct bp_policy_packet_view *p)
 {
-	const uint8_t *end = filter + n;
+	const uint8_t *end = filter + n, *slash;
+	enum met met = YES;
 
-	if (p->known || memchr(filter, '{', n) == NULL)
-		return false;
-	for (const uint8_t *at = filter, *slash;; at = slash + 1) {
+	if (memchr(filter, '{', n) == NULL)
+		return YES;
+	for (const uint8_t *at = filter;; at = slash + 1) {
+		struct placeholder h;
 		struct level l;
 
 		slash = end_of_level(at, end);
 		l = (struct level){at, (uint32_t)(slash - at)};
-		if ((p->client == NULL && is_text(&l, BP_POLICY_CLIENT_LEVEL)) ||
-			(p->user == NULL && is_text(&l, BP_POLICY_USER_LEVEL)))
-			return true;
+		h = placeholder_of(&l, p);
+		if (h.unknown)
+			met = UNKNOWN;
+		else if (h.is && h.n == 0)
+			return NO;
 		if (slash == end)
-			return false;
+			return met;
 	}
 }
 
 /* An allowed subscription is one whose topics are all allowed; any of them may be one that is
  * not. */
 static enum met topic_is(
-	const struct bp_ruleset *rs, const struct bp_policy_rule *r, const struct topic *t)
+	const struct bp_ruleset *rs, const struct bp_policy_rule *r, struct topic *t)
 {
 	const struct bp_policy_packet_view *p = t->packet;
 	const uint8_t *filter = text_at(rs, r->topic);
 	enum bp_policy_relation relation = BP_POLICY_MATCHES;
+	enum met placeholders;
 
 	if (r->topic_len == 0)
 		return YES;
 	if (!has_topic(p->packet))
 		return NO;
-	if (lacks_level(filter, r->topic_len, p))
-		return UNKNOWN;
+	placeholders = placeholders_are(filter, r->topic_len, p);
+	if (placeholders == NO)
+		return NO;
 	if (p->packet == BP_POLICY_SUBSCRIBE)
 		relation = r->action == BP_POLICY_ALLOW ? BP_POLICY_COVERS : BP_POLICY_OVERLAPS;
-	return matches(t, filter, r->topic_len, relation) ? YES : NO;
+	return matches(t, filter, r->topic_len, relation) ? placeholders : NO;
 }
 
 /* What is the same for all packets of a type and topic on a connection. */
 static enum met is_of_connection(
-	const struct bp_ruleset *rs, const struct bp_policy_rule *r, const struct topic *t)
+	const struct bp_ruleset *rs, const struct bp_policy_rule *r, struct topic *t)
 {
 	const struct bp_policy_packet_view *p = t->packet;
 	enum met client, user, topic;
@@ -295,17 +319,22 @@ static bool is_of_message(const struct bp_policy_rule *r, const struct bp_policy
 void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet_view *p,
 	struct bp_policy_decision *d)
 {
-	struct topic t = {.packet = p};
+	struct topic t;
 
+	t.packet = p;
+	t.n = t.steps = 0;
 	*d = (struct bp_policy_decision){
 		.action = rs->policy_preset, .rule = rs->n_policy, .fixed = true};
-	if (has_topic(p->packet))
+	if (has_topic(p->packet)) {
 		split(&t, p);
+		d->steps = p->topic_len / STEP_BYTES;
+	}
 	for (uint32_t i = 0; i < rs->n_policy; i++) {
 		const struct bp_policy_rule *r = bp_policy_rule(rs, i);
 		const enum met met = is_of_connection(rs, r, &t);
 
-		d->steps += STEP_RULE + r->topic_len / STEP_TEXT;
+		d->steps += STEP_RULE + r->topic_len / STEP_TEXT + t.steps;
+		t.steps = 0;
 		if (met == NO)
 			continue;
 		if (varies(r))

@@ -105,55 +105,77 @@ static void fill(struct bp_policy_rule *r, const struct bp_policy_rule_spec *spe
 
 /* ---- slots of statistics ---- */
 
-static uint32_t old_slot(const struct bp_ruleset *old, uint64_t uid, uint32_t max_rules)
+struct old_slot {
+	uint64_t uid;
+	uint32_t slot;
+};
+
+static int by_uid(const void *x, const void *y)
 {
-	for (uint32_t i = 0; old != NULL && i < old->n_policy; i++)
-		if (bp_policy_rule(old, i)->uid == uid && bp_policy_rule(old, i)->slot <= max_rules)
-			return bp_policy_rule(old, i)->slot;
+	const struct old_slot *a = x, *b = y;
+
+	return (a->uid > b->uid) - (a->uid < b->uid);
+}
+
+/* used[slot]: 1 of an old rule, 2 of a new one. First slots that no rule used: their statistics are
+ * not those of a rule that ends. The search for one with `value` continues at *from. */
+static uint32_t free_slot(const uint8_t *used, uint32_t max_rules, uint8_t value, uint32_t *from)
+{
+	for (; *from <= max_rules; ++*from)
+		if (used[*from] == value)
+			return *from;
 	return 0;
 }
 
-/* used[slot]: 1 of an old rule, 2 of a new one. First a slot that no rule used: its statistics are
- * not those of a rule that ends. */
-static uint32_t free_slot(const uint8_t *used, uint32_t max_rules)
+static void give_slots(struct bp_policy_rule *rules, uint32_t n, uint32_t max_rules,
+	const struct old_slot *old, uint32_t n_old, uint8_t *used)
 {
-	uint32_t other = 0;
+	uint32_t unused = 1, former = 1;
 
-	for (uint32_t slot = 1; slot <= max_rules; slot++) {
-		if (used[slot] == 0)
-			return slot;
-		if (used[slot] == 1 && other == 0)
-			other = slot;
-	}
-	return other;
-}
+	for (uint32_t i = 0; i < n_old; i++)
+		used[old[i].slot] = 1;
+	for (uint32_t i = 0; i < n && n_old != 0; i++) {
+		const struct old_slot key = {.uid = rules[i].uid};
+		const struct old_slot *found = bsearch(&key, old, n_old, sizeof(*old), by_uid);
 
-static bool assign_slots(
-	struct bp_policy_rule *rules, uint32_t n, uint32_t max_rules, const struct bp_ruleset *old)
-{
-	uint8_t *used = calloc((size_t)max_rules + 1, 1);
-
-	if (used == NULL)
-		return false;
-	for (uint32_t i = 0; old != NULL && i < old->n_policy; i++)
-		if (bp_policy_rule(old, i)->slot <= max_rules)
-			used[bp_policy_rule(old, i)->slot] = 1;
-	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t slot = old_slot(old, rules[i].uid, max_rules);
-
-		if (slot != 0 && used[slot] != 2) {
-			rules[i].slot = slot;
-			used[slot] = 2;
+		if (found != NULL && used[found->slot] != 2) {
+			rules[i].slot = found->slot;
+			used[found->slot] = 2;
 		}
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (rules[i].slot != 0)
 			continue;
-		rules[i].slot = free_slot(used, max_rules);
+		rules[i].slot = free_slot(used, max_rules, 0, &unused);
+		if (rules[i].slot == 0)
+			rules[i].slot = free_slot(used, max_rules, 1, &former);
 		used[rules[i].slot] = 2;
 	}
+}
+
+static bool assign_slots(
+	struct bp_policy_rule *rules, uint32_t n, uint32_t max_rules, const struct bp_ruleset *old)
+{
+	const uint32_t all = old != NULL ? old->n_policy : 0;
+	struct old_slot *list = calloc(all + 1ull, sizeof(*list));
+	uint8_t *used = calloc(max_rules + 1ull, 1);
+	uint32_t n_old = 0;
+	bool ok;
+
+	for (uint32_t i = 0; list != NULL && i < all; i++) {
+		const struct bp_policy_rule *r = bp_policy_rule(old, i);
+
+		if (r->slot != 0 && r->slot <= max_rules)
+			list[n_old++] = (struct old_slot){r->uid, r->slot};
+	}
+	if (n_old != 0)
+		qsort(list, n_old, sizeof(*list), by_uid);
+	ok = list != NULL && used != NULL;
+	if (ok)
+		give_slots(rules, n, max_rules, list, n_old, used);
+	free(list);
 	free(used);
-	return true;
+	return ok;
 }
 
 /* Built aside: `old` may be in the same bank. */

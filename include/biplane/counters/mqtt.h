@@ -355,7 +355,7 @@
 	X(POLICY_UNDECIDED, POLICY, "policy_undecided",                                            \
 		"packets without a decision: client identifier, user name or port not known")      \
 	X(POLICY_NOT_EVALUATED, POLICY, "policy_not_evaluated",                                    \
-		"packets without a decision: inspection budget of the connection or worker")       \
+		"packets without a decision: inspection budget, too large, or unproven bytes")     \
 	/* alarms */                                                                               \
 	X(ALARM_RAISED, ALARM, "alarms_raised", "alarms raised")                                   \
 	X(ALARM_CLEARED, ALARM, "alarms_cleared", "alarms cleared")                                \

@@ -340,6 +340,64 @@ static void every_split(void **state)
 	bytes_free(&b);
 }
 
+/* What is not read is counted: heads and packets that are too large, and unknown aliases. */
+static void packets_that_are_not_read(void **state)
+{
+	static uint8_t properties[70000];
+	struct mq_publish large = {.version = 5, .topic = "t/x", .payload = "1"};
+	struct bytes b = {0};
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/#");
+	load();
+	peer_init(&c, false, 1, 1000, 2000);
+	rig_connect_alias(&rig, &c, "pump-1", 10, 10);
+	/* user properties: more than the memory of a connection */
+	for (size_t at = 0; at + 10 <= sizeof(properties); at += 10)
+		memcpy(properties + at, "\x26\0\1k\0\4abcd", 10);
+	large.properties = properties;
+	large.properties_len = sizeof(properties);
+	mq_publish(&b, &large);
+	for (size_t at = 0; at < b.n; at += 1000)
+		rig_send(&rig, &c, CLIENT, b.p + at, b.n - at < 1000 ? b.n - at : 1000);
+	bytes_free(&b);
+	assert_int_equal(observed(), 0);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_NOT_EVALUATED), 1);
+	large = (struct mq_publish){.version = 5, .topic = "", .alias = 7, .payload = "1"};
+	rig_publish(&rig, &c, CLIENT, &large);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_NOT_EVALUATED), 2);
+	rig_close(&rig);
+}
+
+/* A client that does much that is observed does not hide events of connections. */
+static void events_have_a_limit_of_their_own(void **state)
+{
+	unsigned policy = 0, ends = 0;
+	uint64_t lost = 0;
+	struct bp_event e;
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "#");
+	load();
+	c = connected("pump-1");
+	for (unsigned i = 0; i < 3000; i++) {
+		rig_publish_text(&rig, &c, "t/x", "1");
+		while (bp_event_cursor_read(&cursor, &e, &lost) == BP_EVENT_GOT_RECORD)
+			policy += e.type == BP_EVENT_POLICY;
+	}
+	rig_fin_both(&rig, &c);
+	while (bp_event_cursor_read(&cursor, &e, &lost) == BP_EVENT_GOT_RECORD)
+		ends += e.type == BP_EVENT_CONNECTION && e.action == BP_EVENT_CONNECTION_END;
+	assert_int_equal(policy, 500);
+	assert_int_equal(ends, 1);
+	assert_int_equal(observed(), 3000);
+	rig_close(&rig);
+}
+
 static void event_texts(void **state)
 {
 	struct bp_event e;
@@ -377,6 +435,8 @@ int main(void)
 		cmocka_unit_test(client_met_midstream),
 		cmocka_unit_test(subscriptions),
 		cmocka_unit_test(every_split),
+		cmocka_unit_test(packets_that_are_not_read),
+		cmocka_unit_test(events_have_a_limit_of_their_own),
 		cmocka_unit_test(event_texts),
 	};
 

@@ -337,6 +337,11 @@ static void unknown_clients(void **state)
 	p.client_len = 0;
 	assert_int_equal(decide(rs, &p).action, BP_POLICY_UNDECIDED);
 	assert_int_equal(decide(rs, &p).slot, 1);
+	/* whoever it is, the rule does not apply */
+	p = packet(BP_POLICY_PUBLISH, "office/pump-1/t");
+	p.known = false;
+	p.client = NULL;
+	assert_int_equal(decide(rs, &p).rule, 1);
 	free(rs);
 	snprintf(r[0].client, sizeof(r[0].client), "pump-*");
 	r[0].packet = BP_POLICY_SUBSCRIBE;
@@ -381,6 +386,16 @@ static void subscriptions(void **state)
 	assert_int_equal(decide(rs, &p).rule, 1);
 	p = packet(BP_POLICY_SUBSCRIBE, "+/hall");
 	assert_int_equal(decide(rs, &p).rule, 2); /* more than plant/# */
+	free(rs);
+	/* no topic is that of a user without a name */
+	r[0] = of_topic("user", BP_POLICY_OBSERVE, "x/{user}");
+	r[1] = of_topic("all", BP_POLICY_ALLOW, "#");
+	rs = image(r, 2, BP_POLICY_OBSERVE, NULL, 1);
+	p = packet(BP_POLICY_SUBSCRIBE, "#");
+	assert_int_equal(decide(rs, &p).rule, 0);
+	p.user = NULL;
+	p.user_len = 0;
+	assert_int_equal(decide(rs, &p).rule, 1);
 	free(rs);
 }
 
