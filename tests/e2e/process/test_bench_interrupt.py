@@ -130,8 +130,8 @@ def killed(how, build, case, program):
 
 
 def in_namespaces(how, *run):
-    # of other laboratories: they come and go, and a mount goes in all namespaces when its directory is removed
-    for m in (*Path("/run/netns").glob("*"), *Path("/run").glob("biplane-lab*/*/spool")):
+    # of other laboratories and unit tests: they come and go, and a mount goes in all namespaces when its directory is removed
+    for m in (*Path("/run/netns").glob("*"), *Path("/run").glob("biplane-lab*/*/spool"), *Path("/dev/shm").glob("biplane-test-*/*")):
         subprocess.run(["umount", "--lazy", m], check=False)
     if hidden(ROOT):
         subprocess.run(["mount", "--bind", ROOT, ELSEWHERE], check=True)

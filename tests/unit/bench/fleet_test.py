@@ -35,7 +35,7 @@ class Model(unittest.TestCase):
 
     def test_bounds_are_those_of_the_gateway(self):
         docs = (ROOT / "docs" / "explanation" / "fleet.md").read_text(encoding="utf-8")
-        self.assertIn("at most one each 40 ms, and at most 64 for all connections each 3 ms", docs)
+        self.assertIn("at most one each 40 ms, unless it has published on a new topic, and at most 64 for all connections each 3 ms", docs)
         self.assertEqual((0.04, 21333), (fleet_model.STORE_INTERVAL_S, fleet_model.STORE_MOST))
         self.assertIn("at most 65,536 copies", docs)
         self.assertEqual(65536, fleet_model.COPIES_MOST)
