@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 
 import pytest
 
@@ -119,9 +120,16 @@ def test_one_ae_has_one_originator(cse, by):
     while sorted(said.values()) != ["ready", "refused"]:
         word, sid = p.stdout.readline().split()
         said[sid] = word
+    # a CSE that is still creating the AE refuses the name, and does not have it yet: the next attempt tells
+    end = threading.Timer(60, p.kill)
+    end.start()
+    reasons = []
+    while not any("an AE with this name exists, of another originator" in r for r in reasons) and (line := p.stderr.readline()):
+        reasons.append(line)
+    end.cancel()
     p.kill()
     assert "ready" not in p.stdout.read()
-    assert "an AE with this name exists, of another originator" in p.stderr.read()
+    assert "an AE with this name exists, of another originator" in "".join(reasons)
     p.wait()
     p.stdout.close()
     p.stderr.close()
