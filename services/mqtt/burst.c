@@ -83,7 +83,9 @@ static inline const struct bp_rule *window_rule(const struct bp_mqtt_worker *in,
 	const struct bp_flow *f = b->l[i].flow;
 	const struct bp_rule *rule;
 
-	if (b->p[i].body == 0 || f->memo_gen != in->gen || f->memo_rule >= BP_MEMO_MULTIPLE)
+	/* not compared with the frame yet: a free slot of an earlier process may be damaged */
+	if (b->p[i].body == 0 || f->memo_gen != in->gen ||
+		f->memo_rule >= bp_ruleset_all(in->rules))
 		return NULL;
 	rule = &rules[f->memo_rule];
 	return rule->fast_window != BP_RULE_FAST_NO &&
@@ -246,6 +248,8 @@ static inline enum verdict add_to_window(struct bp_mqtt_worker *in, struct bp_mq
 		bp_tally(in, BP_C_WINDOW_NO_RESULT);
 		return QUIET;
 	default:
+		/* nothing was changed: the frame has one record at most */
+		in->journal->burst_windows--;
 		return GENERAL;
 	}
 }

@@ -18,7 +18,9 @@ static inline void bp_burst_find_parts(const struct bp_mqtt_worker *in, struct b
 	for (uint32_t i = 0; i < b->n; i++) {
 		const struct bp_flow *f = b->l[i].flow;
 
-		if (b->p[i].body == 0 || f->memo_gen != in->gen || f->memo_rule >= BP_MEMO_MULTIPLE)
+		/* not compared with the frame yet: a free slot may be damaged */
+		if (b->p[i].body == 0 || f->memo_gen != in->gen ||
+			f->memo_rule >= bp_ruleset_all(in->rules))
 			continue;
 		with_rule |= (uint64_t)1 << i;
 		__builtin_prefetch(&rules[f->memo_rule]);
