@@ -271,6 +271,10 @@ bool bp_window_classes_place(const struct bp_window_spec *w, struct bp_window *c
 		v.head->level = 0;
 	column = open_column(&v, s.pane);
 	columns_of(&v, w, s.pane, in);
+	/* an undo goes back to the period before, with its classes */
+	if (w->tumbling && next->n != 0 &&
+		v.head->number[next->pane % BP_WINDOW_PANES] == next->pane)
+		in[next->pane % BP_WINDOW_PANES] = UINT32_MAX;
 	while ((i = find(&v, class_of(value, v.head->level), in)) < 0 &&
 		v.head->level < LEVEL_MAX) {
 		coarsen(&v, c, worker);

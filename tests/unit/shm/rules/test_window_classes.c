@@ -255,6 +255,26 @@ static void a_tumbling_window_has_the_result_of_its_values(void **state)
 	close_table();
 }
 
+/* The undo of the first value of a period goes back to the values of the period before. */
+static void a_period_has_its_values_after_an_undo(void **state)
+{
+	struct bp_window_undo undo = {.cell = UINT64_MAX};
+	double result;
+
+	(void)state;
+	open_table(296);
+	set_rule(5, 50, true);
+	for (unsigned i = 0; i < 600; i++)
+		(void)add(&table, 10, NULL, &result);
+	now += PANE;
+	assert_int_equal(add(&table, 90, &undo, &result), BP_WINDOW_VALUE);
+	assert_true(result == 10);
+	assert_true(bp_window_undo(&table, &undo, 0));
+	assert_int_equal(add(&table, 90, NULL, &result), BP_WINDOW_VALUE);
+	assert_true(result == 10);
+	close_table();
+}
+
 static void cells_that_are_too_small_are_refused(void **state)
 {
 	double result;
@@ -414,6 +434,7 @@ int main(void)
 		cmocka_unit_test(the_error_becomes_small_again),
 		cmocka_unit_test(extreme_values),
 		cmocka_unit_test(a_tumbling_window_has_the_result_of_its_values),
+		cmocka_unit_test(a_period_has_its_values_after_an_undo),
 		cmocka_unit_test(cells_that_are_too_small_are_refused),
 		cmocka_unit_test(damaged_cells_are_bounded),
 		cmocka_unit_test(killed_after_each_store),
