@@ -240,6 +240,8 @@ static bool member_value(struct bp_mqtt_worker *in, const struct bp_value_source
 	struct bp_sparkplug_member member;
 	struct bp_sparkplug_metric of_member;
 
+	/* a DataSet is read for each rule, field by field */
+	bp_work_add(&in->work, 6 * (uint64_t)metric->bytes_len);
 	return bp_sparkplug_member_parse(source->names.member, &member) &&
 	       bp_sparkplug_member_find(metric, datatype, &member, &of_member) &&
 	       typed_value(in, source, &of_member, BP_SPARKPLUG_UNKNOWN, j);

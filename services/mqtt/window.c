@@ -7,7 +7,7 @@
 
 /* Without an account, the burst path evaluates what is free for the shortest frame. */
 _Static_assert(BP_WORK_PACKET + BP_WORK_RULE + BP_WORK_VALUE + BP_WORK_WINDOW +
-			       BP_WINDOW_FEW * BP_WORK_WINDOW_RANK <=
+			       BP_WINDOW_FEW * BP_WORK_WINDOW_VALUE <=
 		       BP_WORK_PER_BYTE * (54 + BP_WORK_FRAMING),
 	"bp_window_is_fast()");
 
@@ -22,6 +22,8 @@ static void charge(
 						   : 0;
 
 	bp_work_add(&in->work, BP_WORK_WINDOW + n * one);
+	if (w->function == BP_WINDOW_PERCENTILE)
+		bp_work_add(&in->work, BP_WORK_WINDOW_RANKED);
 }
 
 static struct bp_window_origin origin_of(

@@ -38,6 +38,7 @@ enum {
 	BP_WORK_WINDOW = 100, /* likewise a window; and for each value of it: */
 	BP_WORK_WINDOW_VALUE = 2,
 	BP_WORK_WINDOW_RANK = 10,
+	BP_WORK_WINDOW_RANKED = 1000, /* a percentile, for any number of values */
 	BP_WORK_VALUE = 20,
 	BP_WORK_METRIC = 3, /* of Sparkplug B, compared with the one of a rule */
 	BP_WORK_ELEMENT =

@@ -184,10 +184,12 @@ static inline bool bp_window_moves(const struct bp_window_spec *w)
 	return w->function == BP_WINDOW_MEAN || w->function == BP_WINDOW_SUM ||
 	       w->function == BP_WINDOW_COUNT || w->function == BP_WINDOW_DELTA;
 }
-/* Whether a value has a short bounded cost, but for sums that are not exact. */
+/* Whether a value has a short bounded cost, but for sums that are not exact. A percentile is
+ * ranked by counting, which costs the same for few values. */
 static inline bool bp_window_is_fast(const struct bp_window_spec *w)
 {
-	return w->values != 0 && (w->values <= BP_WINDOW_FEW || bp_window_moves(w));
+	return w->values != 0 && w->function != BP_WINDOW_PERCENTILE &&
+	       (w->values <= BP_WINDOW_FEW || bp_window_moves(w));
 }
 
 /* Whether the window has results when its time passes without a value. */
