@@ -115,6 +115,10 @@ bool bp_sparkplug_listed_device(struct bp_mqtt_worker *in, const struct bp_spark
 	memcpy(name, &v.entry->device, sizeof(*name));
 	if (name->len == 0 || name->len > BP_SPARKPLUG_DEVICE_MAX)
 		return false;
+	/* it may be damaged: spBv1.0/GROUP/DDATA/NODE/DEVICE has to fit */
+	if (m->topic.group_len + m->topic.node_len + sizeof("spBv1.0//DDATA//") + name->len >
+		BP_TOPIC_MAX)
+		return false;
 	*out = *m;
 	out->topic.type = BP_SPARKPLUG_DDEATH;
 	out->topic.device = (const uint8_t *)name->name;
