@@ -198,8 +198,9 @@ static void note_undo(const struct bp_state_change *a, const struct bp_rule_stat
 		return;
 	/* of an attempt that failed */
 	a->undo->entry = UINT64_MAX;
-	if (next == word)
-		return; /* no change: the record remains free */
+	/* no change, or none but the count of evaluations: the record remains free */
+	if (next == word || bp_state_is_same_raise(next, word))
+		return;
 	atomic_signal_fence(memory_order_seq_cst);
 	*a->undo = (struct bp_rule_undo){.entry = UINT64_MAX,
 		.old_key = a->key,
@@ -213,8 +214,18 @@ static void note_undo(const struct bp_state_change *a, const struct bp_rule_stat
 
 void bp_rule_undo(struct bp_rule_state *table, uint64_t len, const struct bp_rule_undo *u)
 {
-	if (u->entry < len)
-		(void)swap(&table[u->entry], u->new_key, u->new_word, u->old_key, u->old_word);
+	struct bp_rule_state *e;
+	uint64_t word;
+
+	if (u->entry >= len)
+		return;
+	e = &table[u->entry];
+	if (swap(e, u->new_key, u->new_word, u->old_key, u->old_word))
+		return;
+	/* other workers may have counted evaluations of the same transition */
+	word = atomic_load(&e->word); /* the swap compares the key again */
+	if (bp_state_is_same_raise(word, u->new_word))
+		(void)swap(e, u->new_key, word, u->old_key, u->old_word);
 }
 
 static void use(const struct bp_state_change *a, struct bp_rule_state *e)

@@ -14,6 +14,16 @@
 #define BP_STATE_CLAIM (BP_STATE_RAISED | BP_STATE_HOLDING)
 #define BP_STATE_LOW (BP_STATE_HOLDING - 1)
 
+/* Whether both words are those of a pair that the same transition has raised: they differ in the
+ * count of evaluations at most (rule_state.c). */
+static inline bool bp_state_is_same_raise(uint64_t a, uint64_t b)
+{
+	const uint64_t number = ((uint64_t)1 << BP_TRANSITION_BITS) - 1;
+
+	return (a & BP_STATE_CLAIM) == BP_STATE_RAISED && (b & BP_STATE_CLAIM) == BP_STATE_RAISED &&
+	       ((a ^ b) & number) == 0;
+}
+
 /* What of a pair an entry has. */
 enum bp_state_kind { BP_STATE_OF_PAIR, BP_STATE_LAST_TIME, BP_STATE_LAST_VALUE };
 

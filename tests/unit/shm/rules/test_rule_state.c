@@ -779,6 +779,41 @@ static void claims_are_not_read_as_states(void **state)
 	free(t);
 }
 
+static bool read_true(struct bp_rule_reading *r, double *value)
+{
+	(void)r;
+	*value = 1;
+	return true;
+}
+
+/* A raise is undone, although another worker has evaluated the pair since; that leaves no undo. */
+static void undo_of_a_raise_with_evaluations(void **state)
+{
+	struct bp_rule_reading reading = {.read = read_true, .shared = true};
+	struct bp_rule_state *table = table_new(4);
+	struct bp_rule_undo raise = {.entry = UINT64_MAX}, other = {.entry = UINT64_MAX};
+	struct bp_rule rule = rule_new();
+	struct bp_rule_state_view v;
+	enum bp_state_loss loss;
+	uint64_t transition = 7;
+
+	(void)state;
+	rule.raise = (struct bp_condition){.op = BP_COND_GE, .a = 1};
+	rule.repeat = BP_REPEAT_ON_CHANGE;
+	rule.stateful = 1;
+	assert_int_equal(bp_rule_evaluate_reading(
+				 table, 4, &rule, 5, 1, &reading, 1000, &transition, &loss, &raise),
+		BP_VERDICT_RAISED);
+	assert_int_equal(bp_rule_evaluate_reading(
+				 table, 4, &rule, 5, 1, &reading, 1001, &transition, &loss, &other),
+		BP_VERDICT_NOTHING);
+	assert_true(other.entry == UINT64_MAX);
+	assert_true(bp_rule_state_find(table, 4, &rule, 5, &v) && v.raised);
+	bp_rule_undo(table, 4, &raise);
+	assert_false(bp_rule_state_find(table, 4, &rule, 5, &v) && v.raised);
+	free(table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -809,6 +844,7 @@ int main(void)
 		cmocka_unit_test(a_transition_keeps_its_number),
 		cmocka_unit_test(numbers_of_transitions_rise),
 		cmocka_unit_test(claims_are_not_read_as_states),
+		cmocka_unit_test(undo_of_a_raise_with_evaluations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
