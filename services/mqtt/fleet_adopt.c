@@ -47,8 +47,7 @@
  */
 
 /*
- * Time until an answer is not awaited any longer, and the number of connections that wait. A
- * connection that moves in the table meanwhile waits until its answer or reorder_buffer ends that.
+ * Time until an answer is not awaited any longer, and the number of connections that wait.
  */
 #define ANSWER_NS 1000000000ull
 #define ASKED_MAX 1024u
@@ -64,15 +63,15 @@
 _Static_assert(AGAIN_NS > BP_EXPORT_REST_NS + BP_EXPORT_INTERVAL_NS, "it stores the next one");
 _Static_assert(AGAIN_MAX <= 3, "struct bp_resync has two bits");
 
+/* By its key: a flow may move in the table. */
 struct asked {
-	uint32_t slot;
-	uint16_t life, client;
+	struct bp_connection_key key;
+	uint16_t client;
 	uint64_t deadline;
 };
 
 struct again {
-	uint32_t slot;
-	uint16_t life;
+	struct bp_connection_key key;
 	uint64_t due;
 };
 
@@ -135,6 +134,7 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	struct bp_fleet_worker *w = in->fleet;
 	const uint32_t client = bp_flow_client(&in->table, f);
+	struct asked *a;
 
 	if (w->of_client[client] == ASKED_CLIENT_MAX) {
 		bp_tally(in, BP_C_FLEET_ASK_CLIENT);
@@ -144,13 +144,13 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 		bp_tally(in, BP_C_FLEET_ASK_FULL);
 		return;
 	}
-	w->asked[(w->first + w->n++) % ASKED_MAX] =
-		(struct asked){.slot = (uint32_t)(f - in->table.flow),
-			.life = f->life,
-			.client = (uint16_t)client,
-			.deadline = in->mono_ns + ANSWER_NS};
+	a = &w->asked[(w->first + w->n++) % ASKED_MAX];
+	bp_connection_key_of(f, &a->key);
+	a->client = (uint16_t)client;
+	a->deadline = in->mono_ns + ANSWER_NS;
 	w->of_client[client]++;
 	f->resync[0].valid = f->resync[0].missed = 0;
+	f->resync[1].valid = 0;
 	bp_flow_mark(f, BP_MARK_ASKED);
 }
 
@@ -217,9 +217,14 @@ void bp_fleet_ask_replaced(
 {
 	const uint32_t seq = frame->seq - f->next[dir], ack = frame->ack - f->next[!dir];
 
-	if ((frame->tcp_flags & BP_TCP_ACK) && seq + ELSEWHERE > 2 * ELSEWHERE &&
-		ack + ELSEWHERE > 2 * ELSEWHERE && may_return(in, f))
-		bp_fleet_ask(in, f);
+	if (!(frame->tcp_flags & BP_TCP_ACK) || seq + ELSEWHERE <= 2 * ELSEWHERE ||
+		ack + ELSEWHERE <= 2 * ELSEWHERE || (f->pending & BP_FLOW_PUSHED_EITHER) ||
+		!may_return(in, f))
+		return;
+	bp_fleet_ask(in, f);
+	f->resync[1].valid = bp_fleet_returned(f);
+	f->resync[dir].expect_seq = frame->seq;
+	f->resync[!dir].expect_seq = frame->ack;
 }
 
 void bp_fleet_first_byte(struct bp_flow *f, unsigned dir, uint32_t seq)
@@ -619,11 +624,16 @@ static void adopt_returned(
 	end(in, f, f->proof);
 }
 
-/* The record is of another connection than this one, which has been silent here. */
+/* The record is of another connection than this one, which has been silent here, and the segment
+ * that did not fit is of that connection: it is not an older record, nor was the segment forged. */
 static bool is_replaced(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const struct bp_connection_record *r)
 {
-	return !(f->flags & BP_FLOW_CLOSED) && is_another(f, r) &&
+	bool fits = f->resync[1].valid; /* bp_fleet_ask_replaced() */
+
+	for (unsigned dir = 0; dir < 2; dir++)
+		fits &= f->resync[dir].expect_seq - r->next[dir] + ELSEWHERE <= 2 * ELSEWHERE;
+	return fits && !(f->flags & BP_FLOW_CLOSED) && is_another(f, r) &&
 	       in->now_ticks - f->seen > RETURN_TICKS;
 }
 
@@ -669,14 +679,14 @@ static bool ask_again(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	struct bp_fleet_worker *w = in->fleet;
 	struct bp_resync *s = &f->resync[0]; /* of a flow that is not searched */
+	struct again *a;
 
 	if (s->missed == AGAIN_MAX || w->n_again == ASKED_MAX)
 		return false;
 	s->missed++;
-	w->again[(w->again_first + w->n_again++) % ASKED_MAX] =
-		(struct again){.slot = (uint32_t)(f - in->table.flow),
-			.life = f->life,
-			.due = in->mono_ns + AGAIN_NS};
+	a = &w->again[(w->again_first + w->n_again++) % ASKED_MAX];
+	bp_connection_key_of(f, &a->key);
+	a->due = in->mono_ns + AGAIN_NS;
 	return true;
 }
 
@@ -687,9 +697,9 @@ static void ask_due(struct bp_mqtt_worker *in)
 
 	while (w->n_again != 0 && w->again[w->again_first].due <= in->mono_ns) {
 		const struct again *a = &w->again[w->again_first];
-		const struct bp_flow *f = &in->table.flow[a->slot];
+		const struct bp_flow *f = find(in, &a->key);
 
-		if (f->life == a->life && (f->marks & BP_MARK_ASKED))
+		if (f != NULL && (f->marks & BP_MARK_ASKED))
 			(void)request(in, f);
 		w->again_first = (w->again_first + 1) % ASKED_MAX;
 		w->n_again--;
@@ -766,8 +776,8 @@ static void give_up(struct bp_mqtt_worker *in)
 
 	while (w->n != 0 && searches < ANSWERS_MAX) {
 		const struct asked *a = &w->asked[w->first];
-		struct bp_flow *f = &in->table.flow[a->slot];
-		const bool waits = f->life == a->life && (f->marks & BP_MARK_ASKED);
+		struct bp_flow *f = find(in, &a->key);
+		const bool waits = f != NULL && (f->marks & BP_MARK_ASKED);
 
 		if (waits && in->mono_ns < a->deadline)
 			return;

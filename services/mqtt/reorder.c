@@ -497,6 +497,17 @@ void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 
 	if (have == n || add_waiting(in, f, dir, seq + have, p + have, n - have))
 		return;
+	/* after a pause: it is read without the answer of the fleet, as without a fleet */
+	if (bp_fleet_is_unconfirmed(f)) {
+		bp_tally(in, BP_C_FLEET_BUFFER_FULL);
+		bp_fleet_confirm_no_longer(f);
+		bp_wait_drain(in, f, dir);
+		if (f->waiting[dir] == 0 && bp_stream_may_read(f, dir))
+			have += bp_stream_read(in, f, dir, p + have, n - have, seq + have);
+		if (have == n || !bp_stream_tracked(f, dir) ||
+			add_waiting(in, f, dir, seq + have, p + have, n - have))
+			return;
+	}
 	/* without these bytes the position is lost, and with it all that waits */
 	bp_tally(in, BP_C_UNESTABLISHED_BUFFER_FULL);
 	bp_resync_enter(in, f, dir, f->next[dir]);

@@ -165,6 +165,14 @@ void bp_stream_payload(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 	}
 }
 
+/* Reads the data that waits for a proof, which this segment may contain. */
+static void read_waiting(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	for (unsigned d = 0; d < 2; d++)
+		if (f->waiting[d] != 0)
+			bp_wait_drain(in, f, d);
+}
+
 static void rst(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
@@ -189,6 +197,8 @@ static void rst(
 		bp_tally(in, BP_C_CONN_RST_IGNORED);
 		return;
 	}
+	bp_fleet_confirm_no_longer(f);
+	read_waiting(in, f);
 	close_flow(in, f, BP_C_CONN_RST);
 }
 
@@ -214,14 +224,6 @@ static void fin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 	}
 	f->fin_seq[dir] = end;
 	fin_in_sequence(in, f, dir);
-}
-
-/* Reads the data that waits for a proof, which this segment may contain. */
-static void read_waiting(struct bp_mqtt_worker *in, struct bp_flow *f)
-{
-	for (unsigned d = 0; d < 2; d++)
-		if (f->waiting[d] != 0)
-			bp_wait_drain(in, f, d);
 }
 
 /*
@@ -251,10 +253,6 @@ static void segment_general(
 	}
 	if (__builtin_expect(in->confirms, 0) && bp_fleet_shares(in, f))
 		bp_fleet_ask_paused(in, f);
-	if (frame->tcp_flags & (BP_TCP_RST | BP_TCP_FIN)) {
-		bp_fleet_confirm_no_longer(f);
-		read_waiting(in, f);
-	}
 	if (frame->tcp_flags & BP_TCP_RST) {
 		rst(in, f, dir, frame);
 		return;
@@ -276,6 +274,8 @@ static void segment_general(
 	if (f->proof & BP_FLOW_MARKED)
 		bp_flow_unmark(f, BP_MARK_INVALID);
 	bp_segment_record(in, f, dir, frame);
+	if (frame->tcp_flags & BP_TCP_FIN)
+		bp_fleet_confirm_no_longer(f);
 	read_waiting(in, f);
 	/* only the real peer knows its position: an acknowledgement may be forged */
 	if ((f->pending & BP_FLOW_PUSHES(!dir)) && bp_stream_tracked(f, dir) &&

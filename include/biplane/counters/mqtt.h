@@ -111,6 +111,8 @@
 		"not adopted: the fleet has no state of the connection")                           \
 	X(FLEET_TIMEOUT, CONNECTION, "connections_fleet_timeout",                                  \
 		"not adopted: no answer within 1 s")                                               \
+	X(FLEET_BUFFER_FULL, CONNECTION, "connections_fleet_buffer_full",                          \
+		"read without the answer of the fleet: reorder_buffer exceeded")                   \
 	X(FLEET_LATE, CONNECTION, "connections_fleet_late",                                        \
 		"states not used: connection inspected, resynchronizing, or gone")                 \
 	X(FLEET_STALE, CONNECTION, "connections_fleet_stale",                                      \

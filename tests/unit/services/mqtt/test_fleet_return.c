@@ -220,6 +220,62 @@ static void burst_after_a_pause(void **state)
 	close_fleet();
 }
 
+/* What waits after a pause does not lose its position where reorder_buffer is full: it is read
+ * without the answer. */
+static void much_after_a_pause(void **state)
+{
+	static char text[3000];
+	const struct mq_publish large = {.version = 4, .topic = "t/y", .payload = text};
+	uint64_t resumed = 0;
+	struct peer c;
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1); /* no value */
+	open_fleet();
+	bp_mqtt_worker_follow_pauses(two.in, &resumed);
+	peer_init(&c, false, 1, 1, 2);
+	rig_connect(&two, &c, 4, "sensor");
+	rig_publish_text(&two, &c, "t/x", "1");
+	rig_advance(&two, 1000000000);
+	resumed = two.mono_ns;
+	rig_advance(&two, 0);
+	rig_publish_text(&two, &c, "t/x", "90");
+	for (unsigned i = 0; i < two.mqtt.reorder_buffer / sizeof(text) + 2; i++)
+		rig_publish(&two, &c, CLIENT, &large);
+	rig_publish_text(&two, &c, "t/x", "91");
+	assert_string_equal(rig_told_values(&two), "90 91");
+	assert_int_equal(rig_count(&two, BP_C_FLEET_BUFFER_FULL), 1);
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 0);
+	close_fleet();
+}
+
+/* An RST of somebody who does not know the position does not end the wait. */
+static void forged_reset_after_a_pause(void **state)
+{
+	uint64_t resumed = 0;
+	struct peer c;
+
+	(void)state;
+	for (unsigned flag = 0; flag < 2; flag++) {
+		open_fleet();
+		bp_mqtt_worker_follow_pauses(two.in, &resumed);
+		peer_init(&c, false, 1, 1, 2);
+		rig_connect(&two, &c, 4, "sensor");
+		rig_publish_text(&two, &c, "t/x", "1");
+		rig_advance(&two, 1000000000);
+		resumed = two.mono_ns;
+		rig_advance(&two, 0);
+		rig_publish_text(&two, &c, "t/x", "90");
+		rig_segment(&two, &c, CLIENT, (flag ? TH_FIN : TH_RST) | TH_ACK,
+			c.seq[CLIENT] + 0x50000000, c.seq[BROKER] + 0x60000000, NULL, 0);
+		assert_string_equal(rig_told_values(&two), "");
+		answer_not_found();
+		assert_string_equal(rig_told_values(&two), "90");
+		resumed = 0;
+		close_fleet();
+	}
+}
+
 /* Without a record that is further, the bytes between are lost, as without a fleet. */
 static void returns_without_record(void **state)
 {
@@ -330,6 +386,33 @@ static void replaced_elsewhere(void **state)
 	offer();
 	assert_string_equal(rig_told_values(&two), "91");
 	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+	close_fleet();
+}
+
+/* A segment of somebody who knows no number, while the fleet has the record of a connection of
+ * before: this one stays. */
+static void forged_segment_replaces_nothing(void **state)
+{
+	struct peer before, c, forged;
+
+	(void)state;
+	open_fleet();
+	peer_init(&before, true, 1, 0x1000, 0x2000);
+	rig_connect_alias(&one, &before, "sensor", 10, 10);
+	publish_alias(&one, &before, "t/x", 3, "1");
+	peer_init(&c, true, 1, 0x71000000, 0xa2000000);
+	rig_connect_alias(&two, &c, "sensor", 10, 10);
+	publish_alias(&two, &c, "t/x", 3, "1");
+	rest_and_scan();
+	rig_advance(&two, 1000000000);
+	peer_init(&forged, true, 1, 0x30000000, 0x40000000);
+	forged.seq[CLIENT] = 0x30000001;
+	forged.seq[BROKER] = 0x40000001;
+	publish_alias(&two, &forged, "t/x", 3, "99");
+	assert_true(rig_count(&two, BP_C_FLEET_ASKED) >= 1);
+	offer();
+	publish_alias(&two, &c, "", 3, "90");
+	assert_string_equal(rig_told_values(&two), "90");
 	close_fleet();
 }
 
@@ -447,10 +530,13 @@ int main(void)
 		cmocka_unit_test(returns_before_the_record),
 		cmocka_unit_test(continues_after_a_pause),
 		cmocka_unit_test(burst_after_a_pause),
+		cmocka_unit_test(much_after_a_pause),
+		cmocka_unit_test(forged_reset_after_a_pause),
 		cmocka_unit_test(returns_without_record),
 		cmocka_unit_test(forged_gap_changes_nothing),
 		cmocka_unit_test(returns_as_another),
 		cmocka_unit_test(replaced_elsewhere),
+		cmocka_unit_test(forged_segment_replaces_nothing),
 		cmocka_unit_test(forged_return_takes_no_record),
 		cmocka_unit_test(returns_with_its_will),
 		cmocka_unit_test(requests_have_a_rate),
