@@ -21,17 +21,20 @@
 #define AT_FLAGS 47
 #define AT_TCP_SUM 50
 
-void bench_advance_init(
-	struct bench_advance *a, const struct bench_traffic *t, uint32_t connections)
+void bench_advance_init(struct bench_advance *a, const struct bench_traffic *t,
+	uint32_t connections, uint32_t topics)
 {
 	memset(a, 0, sizeof(*a));
 	a->traffic = t;
 	a->connections = connections;
 	a->step = STEP % connections;
-	for (uint32_t i = 0; i < t->frames; i++)
-		a->over_before[i + 1] =
-			a->over_before[i] + bench_is_over(t, bench_connection(t, i));
-	bench_connect(t, a->connect);
+	a->topics = topics;
+	for (uint32_t i = 0; i < t->frames; i++) {
+		const uint32_t c = bench_connection(t, i);
+
+		a->over_before[i + 1] = a->over_before[i] + bench_is_over(t, c);
+		a->observed_before[i + 1] = a->observed_before[i] + bench_is_observed(c);
+	}
 }
 
 /* Replaces 4 bytes and adds the difference to the checksums at `sum1` and (if not 0) `sum2`. */
@@ -65,6 +68,7 @@ static void prime(
 {
 	static const uint8_t connack[] = {0x20, 2, 0, 0};
 	const struct bench_traffic *t = a->traffic;
+	const uint32_t c = bp_be16(p + AT_SPORT) - 32768u;
 	uint16_t len = BENCH_HEADERS;
 
 	switch (step) {
@@ -77,7 +81,7 @@ static void prime(
 		from_broker(p, 0, isn);
 		break;
 	case 2:
-		memcpy(p + BENCH_HEADERS, a->connect, t->mqtt_len);
+		bench_connect(t, c, p + BENCH_HEADERS);
 		bp_put_be32(p + AT_SEQ, isn);
 		len = (uint16_t)(BENCH_HEADERS + t->mqtt_len);
 		break;
@@ -87,7 +91,7 @@ static void prime(
 		len = BENCH_HEADERS + sizeof(connack);
 		break;
 	default:
-		bench_birth(t, bp_be16(p + AT_SPORT) - 32768u, p + BENCH_HEADERS);
+		bench_birth(t, c, p + BENCH_HEADERS);
 		bp_put_be32(p + AT_SEQ, isn + t->mqtt_len);
 		len = (uint16_t)(BENCH_HEADERS + t->mqtt_len);
 	}
@@ -151,7 +155,9 @@ static void advance_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_
 	const bool sparkplug = a->traffic->kind == BENCH_SPARKPLUG;
 	const uint32_t seq =
 		bench_sparkplug_seq((uint8_t)(a->pass - bench_priming(a->traffic) + 1));
+	uint32_t level;
 
+	memcpy(&level, bench_topic_level[a->pass % a->topics], sizeof(level));
 	for (uint16_t i = 0; i < n; i++) {
 		uint8_t *p = rte_pktmbuf_mtod(m[i], uint8_t *);
 		uint32_t isn = many ? take_connection(a, p) : bp_be32(p + AT_SEQ);
@@ -159,9 +165,12 @@ static void advance_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_
 		replace32(p, AT_SEQ, __builtin_bswap32(isn + moved), AT_TCP_SUM, 0);
 		if (sparkplug)
 			replace32(p, a->traffic->frame_len - 4, seq, AT_TCP_SUM, 0);
+		if (a->topics > 1)
+			replace32(p, BENCH_TOPIC_LEVEL_AT, level, AT_TCP_SUM, 0);
 	}
 	a->publishes += n;
 	a->over += a->over_before[a->in_capture + n] - a->over_before[a->in_capture];
+	a->observed += a->observed_before[a->in_capture + n] - a->observed_before[a->in_capture];
 }
 
 static uint16_t shorter(uint16_t n, uint32_t limit)

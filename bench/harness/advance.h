@@ -32,14 +32,16 @@ struct bench_advance {
 	uint32_t in_pass;    /* frames of this pass so far */
 	uint32_t in_capture; /* frames of the capture so far, below their number */
 	uint64_t pass;
-	uint64_t publishes;                         /* frames generated so far */
-	uint64_t over;                              /* of these, above the threshold */
-	uint32_t over_before[BENCH_FRAMES_MAX + 1]; /* frames above it before this position */
-	uint8_t connect[BENCH_FRAME_MAX];
+	uint64_t publishes; /* frames generated so far */
+	uint64_t over;      /* of these, above the threshold */
+	uint64_t observed;  /* of these, on connections of bench_is_observed() */
+	uint32_t observed_before[BENCH_FRAMES_MAX + 1]; /* likewise before this position */
+	uint32_t over_before[BENCH_FRAMES_MAX + 1];     /* frames above it before this position */
+	uint32_t topics;                                /* of a connection, in turn */
 };
 
-void bench_advance_init(
-	struct bench_advance *a, const struct bench_traffic *t, uint32_t connections);
+void bench_advance_init(struct bench_advance *a, const struct bench_traffic *t,
+	uint32_t connections, uint32_t topics);
 uint16_t bench_advance_rx(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n,
 	uint16_t max, void *arg);
 

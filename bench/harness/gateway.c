@@ -209,7 +209,7 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 		bp_services_create(&setup, err, sizeof(err)) != 0)
 		die("services", err);
 	if (b->o.inspect) {
-		bench_advance_init(&b->advance, &b->traffic, b->o.connections);
+		bench_advance_init(&b->advance, &b->traffic, b->o.connections, b->o.topics);
 		if (!b->mix.on &&
 			rte_eth_add_rx_callback(0, 0, bench_advance_rx, &b->advance) == NULL)
 			die("callback", rte_strerror(rte_errno));
@@ -315,6 +315,19 @@ static uint64_t raised_due(const struct bench *b)
 	return b->advance.over > none ? b->advance.over - none : 0;
 }
 
+/* The policy decided about each connection and its topics, and observed some of them. */
+static bool policy_applied(const struct bench *b)
+{
+	const uint64_t *v = b->shm.counters[0].v;
+	uint64_t decisions = 0;
+
+	for (uint32_t i = 0; b->o.policy != 0 && i <= b->o.policy + 1; i++)
+		decisions += atomic_load(&b->shm.policy_stats[i].matched);
+	return (b->o.policy == 0 || decisions >= 2ull * b->o.connections) &&
+	       v[BP_C_POLICY_UNDECIDED] == 0 && v[BP_C_POLICY_NOT_EVALUATED] == 0 &&
+	       v[BP_C_POLICY_OBSERVED] == (b->o.observe ? b->advance.observed : 0);
+}
+
 /* Whether the counters prove that the work was done; prints them. */
 static bool report(struct bench *b, struct figure r)
 {
@@ -364,7 +377,7 @@ static bool report(struct bench *b, struct figure r)
 		ok = ok && v[BP_C_SEG_INSPECTED] == frames(b) &&
 		     v[BP_C_MQTT_PUBLISH] == b->advance.publishes && v[BP_C_ALARM_RAISED] == over &&
 		     v[BP_C_MIRROR_FRAME] == over && v[BP_C_CONN_OPENED] == b->o.connections &&
-		     v[BP_C_CONN_EVICTED] == 0;
+		     v[BP_C_CONN_EVICTED] == 0 && policy_applied(b);
 		printf(", \"segments\": %" PRIu64 ", \"publishes\": %" PRIu64
 		       ", \"publishes_due\": %" PRIu64 ", \"raised\": %" PRIu64
 		       ", \"raised_due\": %" PRIu64 ", \"clones\": %" PRIu64 ", \"flows\": %" PRIu64

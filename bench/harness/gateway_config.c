@@ -31,7 +31,7 @@ static void rule(const struct bench_options *o, uint32_t i, FILE *f)
 	if (o->kind == BENCH_SPARKPLUG)
 		fprintf(f, "spBv1.0/g/+/+");
 	else if (o->rules < BENCH_FRAMES && i == 0)
-		fprintf(f, "plant/+/temp");
+		fprintf(f, "plant/+/%s", o->topics > 1 ? "+" : "temp");
 	else if (o->rules < BENCH_FRAMES)
 		fprintf(f, "other/%05u/temp", i);
 	else
@@ -40,6 +40,34 @@ static void rule(const struct bench_options *o, uint32_t i, FILE *f)
 	if (o->window != 0)
 		fprintf(f, ", window: {values: %u, function: mean}", o->window);
 	fputs("}\n", f);
+}
+
+/*
+ * A client may connect under its identifier, and publish on its topics: half of them by a rule that
+ * names the client, half by a prefix for all.
+ */
+static void policy(const struct bench_options *o, FILE *f)
+{
+	struct bench_traffic t;
+	uint32_t fill;
+
+	bench_traffic_init(&t, o->kind);
+	fill = bench_client_id_len(&t) - BENCH_CLIENT_DIGITS;
+	fprintf(f,
+		"  max_policy_rules: %u\n  policy:\n    default: observe\n    rules:\n"
+		"    - {name: connect, packet: connect, client_id: \"c*\", action: allow}\n",
+		o->policy + 1);
+	for (uint32_t i = 0; i < o->policy; i++) {
+		fprintf(f, "    - {name: p%u, packet: publish, topic: \"plant/%05u/#\", action: %s",
+			i, i, o->observe && bench_is_observed(i) ? "observe" : "allow");
+		if (i % 2 == 0) {
+			fputs(", client_id: \"", f);
+			for (uint32_t k = 0; k < fill; k++)
+				putc('c', f);
+			fprintf(f, "%05u\"", i);
+		}
+		fputs("}\n", f);
+	}
 }
 
 static void inspection(const struct bench_options *o, FILE *f)
@@ -68,6 +96,8 @@ static void inspection(const struct bench_options *o, FILE *f)
 		else
 			rule(o, i, f);
 	}
+	if (o->policy != 0)
+		policy(o, f);
 }
 
 char *bench_configuration(const struct bench_options *o, const struct bench_phd *phd,

@@ -41,6 +41,17 @@ static bool capture_fits(const struct bench_options *o)
 	       (o->inspect && !o->nodes && bench_live_capture_known(o->capture));
 }
 
+/* The connections of the capture: each has a rule. */
+static bool policy_fits(const struct bench_options *o)
+{
+	if (o->topics == 0 || o->topics > BENCH_TOPICS_MAX)
+		return false;
+	if (o->policy == 0 && o->topics == 1)
+		return !o->observe;
+	return o->kind == BENCH_TEXT && o->inspect && o->connections == BENCH_FRAMES &&
+	       (o->policy == 0 || o->policy >= BENCH_FRAMES);
+}
+
 /* Those of the capture, or more. */
 static bool connections_fit(const struct bench_options *o)
 {
@@ -54,7 +65,8 @@ static bool fit_together(const struct bench_options *o, const struct bench_phd *
 {
 	const unsigned services = bench_agg_on(a) + bench_transform_on(x) + l->on;
 
-	if (!capture_fits(o) || !bench_agg_fits(a) || !bench_transform_fits(x) || services > 1 ||
+	if (!capture_fits(o) || !policy_fits(o) || !bench_agg_fits(a) || !bench_transform_fits(x) ||
+		services > 1 ||
 		(services != 0 && (o->routes != 0 || o->inspect || p->sessions != 0)))
 		return false;
 	if (p->sessions != 0 && !health_fits(o, p))
@@ -100,14 +112,15 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 	static const struct option longs[] = {{"payload", required_argument, NULL, 'p'},
 		{"connections", required_argument, NULL, 'c'},
 		{"rules", required_argument, NULL, 'r'}, {"window", required_argument, NULL, 'W'},
-		{"routes", required_argument, NULL, 'R'}, {"control", required_argument, NULL, 'C'},
-		{"single-plane", no_argument, NULL, '1'}, {"ip6", no_argument, NULL, '6'},
-		{"inspect", no_argument, NULL, 'i'}, {"trust", no_argument, NULL, 't'},
-		{"phd", required_argument, NULL, 'h'}, {"each", no_argument, NULL, 'e'},
-		{"stored", no_argument, NULL, 'S'}, {"apdu", required_argument, NULL, 'a'},
-		{"store", required_argument, NULL, 'o'}, {"wire", required_argument, NULL, 'w'},
-		{"seconds", required_argument, NULL, 's'}, {"pcap", required_argument, NULL, 'f'},
-		{"aggregate", required_argument, NULL, 'A'},
+		{"topics", required_argument, NULL, 'u'}, {"policy", required_argument, NULL, 'y'},
+		{"observe", no_argument, NULL, 'O'}, {"routes", required_argument, NULL, 'R'},
+		{"control", required_argument, NULL, 'C'}, {"single-plane", no_argument, NULL, '1'},
+		{"ip6", no_argument, NULL, '6'}, {"inspect", no_argument, NULL, 'i'},
+		{"trust", no_argument, NULL, 't'}, {"phd", required_argument, NULL, 'h'},
+		{"each", no_argument, NULL, 'e'}, {"stored", no_argument, NULL, 'S'},
+		{"apdu", required_argument, NULL, 'a'}, {"store", required_argument, NULL, 'o'},
+		{"wire", required_argument, NULL, 'w'}, {"seconds", required_argument, NULL, 's'},
+		{"pcap", required_argument, NULL, 'f'}, {"aggregate", required_argument, NULL, 'A'},
 		{"disaggregate", required_argument, NULL, 'D'}, {"lin2018", no_argument, NULL, 'P'},
 		{"streams", required_argument, NULL, 'n'}, {"rates", required_argument, NULL, 'l'},
 		{"transform", required_argument, NULL, 'T'},
@@ -123,6 +136,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 	*o = (struct bench_options){.family = 4,
 		.connections = BENCH_FRAMES,
 		.rules = 1,
+		.topics = 1,
 		.seconds = 2,
 		.prefix = "biplane-bench"};
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
@@ -141,6 +155,15 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			break;
 		case 'W':
 			o->window = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'u':
+			o->topics = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'y':
+			o->policy = (uint32_t)strtoul(optarg, NULL, 0);
+			break;
+		case 'O':
+			o->observe = true;
 			break;
 		case 'R':
 			o->routes = (uint32_t)strtoul(optarg, NULL, 0);
@@ -248,6 +271,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			"usage: biplane-bench --pcap FILE [--payload text|json|sparkplug|pairs] "
 			"[--inspect] "
 			"[--trust] [--connections 1000|10000|...] [--rules N] [--window VALUES] "
+			"[--topics N] [--policy RULES [--observe]] "
 			"[--routes N [--ip6]] "
 			"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
 			"[--phd SESSIONS [--each] [--stored] [--apdu BYTES] "

@@ -19,6 +19,9 @@
 #define SPARKPLUG_ALIAS 6u /* of the metric of the rule */
 #define SPARKPLUG_PAYLOAD (7u + SPARKPLUG_METRICS * 20 + 4)
 
+const char bench_topic_level[BENCH_TOPICS_MAX][5] = {
+	"temp", "pres", "flow", "load", "mass", "rate", "time", "volt"};
+
 void bench_traffic_init(struct bench_traffic *t, enum bench_payload kind)
 {
 	static const uint32_t payload[] = {
@@ -41,6 +44,11 @@ uint32_t bench_connection(const struct bench_traffic *t, uint32_t frame)
 bool bench_is_over(const struct bench_traffic *t, uint32_t c)
 {
 	return (t->kind == BENCH_PAIRS ? c / 2 : c) % BENCH_RAISE_EVERY == 0;
+}
+
+bool bench_is_observed(uint32_t c)
+{
+	return c % BENCH_OBSERVE_EVERY == 0;
 }
 
 static void topic_of(const struct bench_traffic *t, uint32_t c, char *out, size_t size)
@@ -194,16 +202,29 @@ void bench_publish(const struct bench_traffic *t, uint32_t c, uint8_t *frame)
 	bench_checksums(frame, t->frame_len);
 }
 
-void bench_connect(const struct bench_traffic *t, uint8_t *mqtt)
-{
-	static const uint8_t head[] = {0, 4, 'M', 'Q', 'T', 'T', 4, 2, 0, 60};
-	uint32_t remaining = t->mqtt_len - (t->mqtt_len - 2 < 128 ? 2u : 3u);
-	uint8_t *p = fixed_header(mqtt, 0x10, remaining);
-	uint16_t id = (uint16_t)(remaining - sizeof(head) - 2);
+static const uint8_t connect_head[] = {0, 4, 'M', 'Q', 'T', 'T', 4, 2, 0, 60};
 
-	memcpy(p, head, sizeof(head));
-	bp_put_be16(p + sizeof(head), id);
-	memset(p + sizeof(head) + 2, 'c', id);
+static uint32_t remaining_of(const struct bench_traffic *t)
+{
+	return t->mqtt_len - (t->mqtt_len - 2 < 128 ? 2u : 3u);
+}
+
+uint32_t bench_client_id_len(const struct bench_traffic *t)
+{
+	return remaining_of(t) - (uint32_t)sizeof(connect_head) - 2;
+}
+
+void bench_connect(const struct bench_traffic *t, uint32_t c, uint8_t *mqtt)
+{
+	const uint32_t id = bench_client_id_len(t);
+	uint8_t *p = fixed_header(mqtt, 0x10, remaining_of(t));
+
+	p = put(p, connect_head, sizeof(connect_head));
+	bp_put_be16(p, (uint16_t)id);
+	memset(p + 2, 'c', id);
+	p += 2 + id;
+	for (uint32_t i = 0; i < BENCH_CLIENT_DIGITS; i++, c /= 10)
+		*--p = (uint8_t)('0' + c % 10);
 }
 
 int bench_write_pcap(const struct bench_traffic *t, const char *path)

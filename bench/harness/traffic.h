@@ -17,8 +17,14 @@
 /* First client address; the others follow. None is in the subnet of the gateway. */
 #define BENCH_CLIENT 0x0a000400u
 #define BENCH_RAISE_EVERY 20u /* 5 % of the values are above the threshold */
+#define BENCH_OBSERVE_EVERY 100u
 #define BENCH_FRAME_MAX 512u
 #define BENCH_HEADERS 54u /* Ethernet, IPv4, TCP without options */
+
+/* Topics of a connection; of text only. Their last level has 4 bytes. */
+#define BENCH_TOPICS_MAX 8u
+#define BENCH_TOPIC_LEVEL_AT 70u /* of that level, in the frame */
+extern const char bench_topic_level[BENCH_TOPICS_MAX][5];
 
 /* Pairs: text, on two topics of each cell: plant/CELL/temp and plant/CELL/pres. */
 enum bench_payload { BENCH_TEXT, BENCH_JSON, BENCH_SPARKPLUG, BENCH_PAIRS };
@@ -35,10 +41,16 @@ void bench_traffic_init(struct bench_traffic *t, enum bench_payload kind);
 uint32_t bench_connection(const struct bench_traffic *t, uint32_t frame);
 /* Whether the values of a connection raise alarms: those of one in BENCH_RAISE_EVERY. */
 bool bench_is_over(const struct bench_traffic *t, uint32_t c);
+/* Whether a policy observes the publications of a connection: those of one in
+ * BENCH_OBSERVE_EVERY. */
+bool bench_is_observed(uint32_t c);
 /* The PUBLISH of connection `c`, sequence number bench_isn(c), correct checksums. */
 void bench_publish(const struct bench_traffic *t, uint32_t c, uint8_t *frame);
-/* The CONNECT, as long as a PUBLISH; only its MQTT part. */
-void bench_connect(const struct bench_traffic *t, uint8_t *mqtt);
+/* The CONNECT, as long as a PUBLISH; only its MQTT part, with a client identifier that ends with
+ * the digits of `c`; and the length of that. */
+void bench_connect(const struct bench_traffic *t, uint32_t c, uint8_t *mqtt);
+uint32_t bench_client_id_len(const struct bench_traffic *t);
+#define BENCH_CLIENT_DIGITS 5u
 /* The NBIRTH of the same connection, likewise; only its MQTT part. Its metric is the sixth of those
  * in the PUBLISH, which has only aliases. */
 #define BENCH_METRIC "Motor/Temperature"
