@@ -138,7 +138,7 @@ bool bp_setting_present(const struct bp_setting *s, const void *base)
 bool bp_setting_has_value(const struct bp_setting *s, const void *base)
 {
 	return bp_setting_present(s, base) &&
-	       (s->type != &bp_type_string ||
+	       ((s->type != &bp_type_string && s->type != &bp_type_filter) ||
 		       *(const char *)bp_setting_field_const(s, base) != '\0');
 }
 

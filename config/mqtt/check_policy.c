@@ -73,29 +73,55 @@ static void check_levels(struct bp_reader *r, const struct bp_yaml *n)
 	}
 }
 
+/* Which packets have a condition: bits of enum bp_policy_packet. */
+#define HAS(packet_) (1u << BP_POLICY_##packet_)
+static const struct {
+	const char *key, *what, *packets;
+	unsigned has;
+} fields[] = {
+	{"topic", "a CONNECT has no topic", "will, publish or subscribe, or no topic",
+		HAS(WILL) | HAS(PUBLISH) | HAS(SUBSCRIBE)},
+	{"qos", "only publications and wills have it", "publish, will or any",
+		HAS(WILL) | HAS(PUBLISH)},
+	{"retain", "only publications and wills have it", "publish, will or any",
+		HAS(WILL) | HAS(PUBLISH)},
+	{"larger_than", "only publications and wills have it", "publish, will or any",
+		HAS(WILL) | HAS(PUBLISH)},
+	{"packet_larger_than", "a will is a part of a CONNECT",
+		"connect, publish, subscribe or any", HAS(CONNECT) | HAS(PUBLISH) | HAS(SUBSCRIBE)},
+	{"keep_alive", "only a CONNECT has it", "connect or any", HAS(CONNECT)},
+};
+
 /* What the packets of the rule never have. */
 static void check_fields(
 	struct bp_reader *r, const struct bp_yaml *n, const struct bp_policy_rule_spec *rule)
 {
-	static const char *const message[] = {"qos", "retain", "larger_than"};
-	const struct bp_yaml *topic = bp_yaml_find(n, "topic");
-
-	if (rule->packet == BP_POLICY_CONNECT && topic != NULL)
-		bp_error(r->messages, topic->key->line, topic->key->column,
-			"%s.topic: a CONNECT has no topic; expected packet: will, publish or "
-			"subscribe, or no topic",
-			r->path);
-	if (rule->packet != BP_POLICY_CONNECT && rule->packet != BP_POLICY_SUBSCRIBE)
+	if (rule->packet == BP_POLICY_ANY)
 		return;
-	for (unsigned i = 0; i < sizeof(message) / sizeof(message[0]); i++) {
-		const struct bp_yaml *at = bp_yaml_find(n, message[i]);
+	for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		const struct bp_yaml *at = bp_yaml_find(n, fields[i].key);
 
-		if (at != NULL)
+		if (at != NULL && (fields[i].has >> rule->packet & 1) == 0)
 			bp_error(r->messages, at->key->line, at->key->column,
-				"%s.%s: only publications and wills have it; expected packet: "
-				"publish, will or any",
-				r->path, message[i]);
+				"%s.%s: %s; expected packet: %s", r->path, fields[i].key,
+				fields[i].what, fields[i].packets);
 	}
+}
+
+/* The section of a rule. */
+void bp_check_policy_keep_alive(struct bp_reader *r, const struct bp_yaml *n, void *base)
+{
+	const struct bp_policy_rule_spec *rule = base;
+
+	if (bp_yaml_find(n, "above") == NULL && bp_yaml_find(n, "below") == NULL)
+		bp_error(r->messages, n->line, n->column,
+			"%s has no limit; expected above or below, such as {above: 2m}", r->path);
+	else if (rule->has_keep_above && rule->has_keep_below &&
+		 rule->keep_above + 1 >= rule->keep_below)
+		bp_error(r->messages, n->line, n->column,
+			"%s: no keep-alive is above %us and below %us; expected a higher below, or "
+			"two rules",
+			r->path, rule->keep_above, rule->keep_below);
 }
 
 void bp_check_policy_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)

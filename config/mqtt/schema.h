@@ -28,6 +28,7 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_policy.c */
 void bp_check_policy(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_policy_rule(struct bp_reader *r, const struct bp_yaml *n, void *base);
+void bp_check_policy_keep_alive(struct bp_reader *r, const struct bp_yaml *n, void *base);
 
 /* Reports elements of the list whose names are equal; name_of() returns that of an element. */
 void bp_check_names(struct bp_reader *r, const struct bp_yaml *list, const char *what,

@@ -477,6 +477,14 @@ static const struct bp_setting rows[] = {
 	 .help = "Whether publications and wills are retained: true, false or any."},
 	{.path = "mqtt.policy.rules[].larger_than", .type = &bp_type_size, IN(bp_policy_rule_spec, larger_than), .flags = BP_RELOAD | BP_OR_ZERO, .min = 1, .max = 268435455, GIVEN(bp_policy_rule_spec, has_size), .preset_text = "none: any payload",
 	 .help = "Publications and wills with a larger payload."},
+	{.path = "mqtt.policy.rules[].packet_larger_than", .type = &bp_type_size, IN(bp_policy_rule_spec, packet_larger_than), .flags = BP_RELOAD, .min = 1, .max = 268435454, GIVEN(bp_policy_rule_spec, has_packet_size), .preset_text = "none: any packet",
+	 .help = "Packets CONNECT, PUBLISH and SUBSCRIBE with a larger remaining length, which is all after the fixed header."},
+	{.path = "mqtt.policy.rules[].keep_alive", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_policy_rule_spec, has_keep_alive), .check = bp_check_policy_keep_alive,
+	 .help = "Keep-alive of a CONNECT. 0, which disables it, is above each number."},
+	{.path = "mqtt.policy.rules[].keep_alive.above", .type = &bp_type_duration, IN(bp_policy_rule_spec, keep_above), .flags = BP_RELOAD, .min = S, .max = 65535 * S, .scale = S, GIVEN(bp_policy_rule_spec, has_keep_above), .preset_text = "none",
+	 .help = "CONNECTs with a longer keep-alive, or with none; 65535s: only those with none."},
+	{.path = "mqtt.policy.rules[].keep_alive.below", .type = &bp_type_duration, IN(bp_policy_rule_spec, keep_below), .flags = BP_RELOAD, .min = 2 * S, .max = 65535 * S, .scale = S, GIVEN(bp_policy_rule_spec, has_keep_below), .preset_text = "none",
+	 .help = "CONNECTs with a shorter keep-alive. With above: both must be met."},
 };
 /* clang-format on */
 

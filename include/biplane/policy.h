@@ -47,9 +47,13 @@ struct bp_policy_rule_spec {
 	uint8_t port;     /* with `has_port`: ingress port, index in the configuration */
 	uint8_t qos;      /* publications and wills: 1 + QoS; 0: any */
 	uint8_t retain;   /* likewise: 1: without, 2: with; 0: any */
-	bool has_port, has_address, has_size;
-	struct bp_prefix address; /* of the client */
-	uint32_t larger_than;     /* publications and wills: bytes of payload */
+	bool has_port, has_address, has_size, has_packet_size;
+	bool has_keep_alive, has_keep_above, has_keep_below;
+	struct bp_prefix address;    /* of the client */
+	uint32_t larger_than;        /* publications and wills: bytes of payload */
+	uint32_t packet_larger_than; /* all but wills: bytes after the fixed header */
+	/* CONNECT: seconds; a keep-alive of 0, which is none, is above each number */
+	uint32_t keep_above, keep_below;
 	/* Exact, or with one *, which is any text. "": any client, any user name or none. */
 	char client[BP_POLICY_PATTERN_MAX + 1];
 	char user[BP_POLICY_PATTERN_MAX + 1];

@@ -170,6 +170,7 @@ static inline __attribute__((always_inline)) enum bp_mqtt_error publish(struct b
 	out->retain = (flags & 1) != 0;
 	out->properties_len = properties_len;
 	out->payload_len = len - at;
+	out->packet_len = len;
 	return BP_MQTT_OK;
 }
 

@@ -98,6 +98,7 @@ struct bp_mqtt_publish {
 	bool dup, retain;
 	uint32_t properties_len;
 	uint32_t payload_len;
+	uint32_t packet_len; /* of the body */
 };
 
 /*
@@ -153,6 +154,7 @@ struct bp_mqtt_connect {
 	bool clean;              /* clean session, clean start */
 	bool auth_method;        /* version 5: AUTH packets may follow */
 	uint32_t session_expiry; /* version 5: seconds */
+	uint32_t packet_len;     /* of the body */
 	struct bp_mqtt_will will;
 };
 /*

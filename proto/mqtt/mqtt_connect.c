@@ -176,6 +176,7 @@ enum bp_mqtt_error bp_mqtt_connect(struct bp_mqtt_view *view, uint8_t fixed_flag
 	c.clean = (flags & F_CLEAN) != 0;
 	c.auth_method = (properties.seen >> BP_MQTT_P_AUTH_METHOD & 1) != 0;
 	c.session_expiry = properties.session_expiry;
+	c.packet_len = len;
 	*out = c;
 	return BP_MQTT_OK;
 }

@@ -30,6 +30,7 @@ static struct bp_policy_packet_view view_of(
 		.ip6 = (f->flags & BP_FLOW_IP6) != 0,
 		.known = is_known(f),
 		.address = f->client_ip,
+		.keep_alive = BP_POLICY_KEEP_ALIVE_UNKNOWN,
 		.client_len = f->client_id_len};
 
 	/* of a search: it may be that of bytes that were none */
@@ -97,6 +98,7 @@ bool bp_policy_publish(
 	v.qos = p->qos;
 	v.retain = p->retain;
 	v.size = p->payload_len;
+	v.packet_size = p->packet_len;
 	return decide(in, f, &v, &d) && d.action == BP_POLICY_ALLOW && d.fixed;
 }
 
@@ -115,9 +117,12 @@ void bp_policy_connect(
 	v.client_len = c->client_id_len;
 	v.user = c->user;
 	v.user_len = c->user_len;
+	v.keep_alive = c->keep_alive != 0 ? c->keep_alive : BP_POLICY_KEEP_ALIVE_NONE;
+	v.packet_size = c->packet_len;
 	if (!decide(in, f, &v, &d) || c->will.topic == NULL)
 		return;
 	v.packet = BP_POLICY_WILL;
+	v.packet_size = 0;
 	v.topic = c->will.topic;
 	v.topic_len = c->will.topic_len;
 	v.qos = c->will.qos;
@@ -170,6 +175,7 @@ void bp_policy_subscribe(
 	if (!bp_policy_is_given(in))
 		return;
 	v = view_of(in, f, BP_POLICY_SUBSCRIBE);
+	v.packet_size = len;
 	bp_mqtt_filters(&filters, &view, f->version, body, len);
 	while (bp_mqtt_next_filter(&filters, &v.topic, &v.topic_len, &v.qos)) {
 		skip_share(&v);

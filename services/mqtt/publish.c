@@ -467,6 +467,7 @@ static bool parse_known(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t fl
 	p->packet_id = (uint16_t)id;
 	p->payload = body + at;
 	p->payload_len = len - at;
+	p->packet_len = len;
 	p->qos = flags >> 1 & 3;
 	p->dup = flags >> 3 & 1;
 	p->retain = flags & 1;

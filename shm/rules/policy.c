@@ -120,7 +120,7 @@ static bool is_all(const struct level *first, const uint8_t *slash, const uint8_
 	return is_char(first, '+') && slash != end && is_hash(slash + 1, end);
 }
 
-static bool matches(struct topic *t, const uint8_t *filter, uint32_t filter_len,
+static bool filter_is(struct topic *t, const uint8_t *filter, uint32_t filter_len,
 	enum bp_policy_relation relation)
 {
 	const uint8_t *at = filter, *end = filter + filter_len;
@@ -152,7 +152,7 @@ bool bp_policy_topic_is(const uint8_t *filter, uint32_t filter_len,
 	t.packet = p;
 	t.steps = 0;
 	split(&t, p);
-	return matches(&t, filter, filter_len, relation);
+	return filter_is(&t, filter, filter_len, relation);
 }
 
 bool bp_policy_pattern_is(
@@ -272,7 +272,24 @@ static enum met topic_is(
 		return NO;
 	if (p->packet == BP_POLICY_SUBSCRIBE)
 		relation = r->action == BP_POLICY_ALLOW ? BP_POLICY_COVERS : BP_POLICY_OVERLAPS;
-	return matches(t, filter, r->topic_len, relation) ? placeholders : NO;
+	return filter_is(t, filter, r->topic_len, relation) ? placeholders : NO;
+}
+
+static enum met keep_alive_is(const struct bp_policy_rule *r, const struct bp_policy_packet_view *p)
+{
+	if (!r->has_keep_alive)
+		return YES;
+	if (p->packet != BP_POLICY_CONNECT)
+		return NO;
+	if (p->keep_alive == BP_POLICY_KEEP_ALIVE_UNKNOWN)
+		return UNKNOWN;
+	return p->keep_alive >= r->keep_alive_min && p->keep_alive <= r->keep_alive_max ? YES : NO;
+}
+
+/* Both conditions: an unknown one leaves open whether the rule applies. */
+static enum met both(enum met a, enum met b)
+{
+	return a == NO || b == NO ? NO : a == UNKNOWN || b == UNKNOWN ? UNKNOWN : YES;
 }
 
 /* What is the same for all packets of a type and topic on a connection. */
@@ -280,40 +297,56 @@ static enum met is_of_connection(
 	const struct bp_ruleset *rs, const struct bp_policy_rule *r, struct topic *t)
 {
 	const struct bp_policy_packet_view *p = t->packet;
-	enum met client, user, topic;
+	enum met met;
 
 	if ((r->packet != BP_POLICY_ANY && r->packet != p->packet) ||
 		(r->version != 0 && r->version != p->version) ||
 		(r->port != 0 && p->port != 0 && r->port != p->port) || !address_is(r, p))
 		return NO;
-	client = client_is(rs, r, p);
-	if (client == NO)
-		return NO;
-	user = user_is(rs, r, p);
-	if (user == NO)
-		return NO;
-	topic = topic_is(rs, r, t);
-	if (topic == NO)
-		return NO;
-	return client == UNKNOWN || user == UNKNOWN || topic == UNKNOWN ||
-			       (r->port != 0 && p->port == 0)
-		       ? UNKNOWN
-		       : YES;
+	met = both(r->port != 0 && p->port == 0 ? UNKNOWN : YES, keep_alive_is(r, p));
+	if (met != NO)
+		met = both(met, client_is(rs, r, p));
+	if (met != NO)
+		met = both(met, user_is(rs, r, p));
+	return met == NO ? NO : both(met, topic_is(rs, r, t));
 }
 
 static bool varies(const struct bp_policy_rule *r)
+{
+	return r->qos != 0 || r->retain != 0 || r->has_size || r->has_packet_size;
+}
+
+static bool has_message(const struct bp_policy_rule *r)
 {
 	return r->qos != 0 || r->retain != 0 || r->has_size;
 }
 
 /* What may differ between two of them. */
-static bool is_of_message(const struct bp_policy_rule *r, const struct bp_policy_packet_view *p)
+static enum met is_of_packet(const struct bp_policy_rule *r, const struct bp_policy_packet_view *p)
 {
-	if (!varies(r))
-		return true;
-	return is_message(p->packet) && (r->qos == 0 || r->qos == p->qos + 1) &&
-	       (r->retain == 0 || r->retain == p->retain + 1) &&
-	       (!r->has_size || p->size > r->larger_than);
+	if (has_message(r) && (!is_message(p->packet) || (r->qos != 0 && r->qos != p->qos + 1) ||
+				      (r->retain != 0 && r->retain != p->retain + 1) ||
+				      (r->has_size && p->size <= r->larger_than)))
+		return NO;
+	if (!r->has_packet_size)
+		return YES;
+	if (p->packet == BP_POLICY_WILL)
+		return NO;
+	return p->packet_size == 0 ? UNKNOWN : p->packet_size > r->packet_larger_than ? YES : NO;
+}
+
+/* Whether the packet of `t` has all that the rule gives. Clears *fixed if this may differ for the
+ * next one of its type and topic on the connection. */
+static enum met matches(
+	const struct bp_ruleset *rs, const struct bp_policy_rule *r, struct topic *t, bool *fixed)
+{
+	const enum met met = is_of_connection(rs, r, t);
+
+	if (met == NO)
+		return NO;
+	if (varies(r))
+		*fixed = false;
+	return both(met, is_of_packet(r, t->packet));
 }
 
 void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet_view *p,
@@ -331,15 +364,11 @@ void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet
 	}
 	for (uint32_t i = 0; i < rs->n_policy; i++) {
 		const struct bp_policy_rule *r = bp_policy_rule(rs, i);
-		const enum met met = is_of_connection(rs, r, &t);
+		const enum met met = matches(rs, r, &t, &d->fixed);
 
 		d->steps += STEP_RULE + r->topic_len / STEP_TEXT + t.steps;
 		t.steps = 0;
 		if (met == NO)
-			continue;
-		if (varies(r))
-			d->fixed = false;
-		if (!is_of_message(r, p))
 			continue;
 		d->rule = i;
 		d->slot = r->slot;

@@ -18,8 +18,11 @@ struct bp_policy_rule {
 	uint8_t packet, action, version, identity, port, qos,
 		retain; /* struct bp_policy_rule_spec */
 	uint8_t name_len;
-	uint32_t larger_than; /* with `has_size` */
-	uint8_t has_address, has_size;
+	uint32_t larger_than;        /* with `has_size` */
+	uint32_t packet_larger_than; /* with `has_packet_size` */
+	/* with `has_keep_alive`: of a CONNECT, from the first to the second */
+	uint32_t keep_alive_min, keep_alive_max;
+	uint8_t has_address, has_size, has_packet_size, has_keep_alive;
 	uint16_t topic_len, client_len, user_len; /* 0: any */
 	uint16_t client_star, user_star;          /* position of the *; UINT16_MAX: none */
 	uint32_t topic, client, user;             /* offsets of the texts */
@@ -31,6 +34,10 @@ static inline const struct bp_policy_rule *bp_policy_rule(const struct bp_rulese
 {
 	return (const struct bp_policy_rule *)(const void *)((const uint8_t *)rs + rs->policy) + i;
 }
+
+/* A keep-alive of 0 is above each other one: the client may be silent forever. */
+#define BP_POLICY_KEEP_ALIVE_NONE 65536u
+#define BP_POLICY_KEEP_ALIVE_UNKNOWN UINT32_MAX
 
 /* Whom and what the decision is about. Texts that are not known, or that it has not, are NULL. */
 struct bp_policy_packet_view {
@@ -46,6 +53,9 @@ struct bp_policy_packet_view {
 	uint16_t client_len, user_len;
 	uint32_t topic_len; /* of SUBSCRIBE: a topic filter */
 	uint32_t size;      /* bytes of payload */
+	/* Bytes after the fixed header; 0: unknown, or it is a will, which is no packet. */
+	uint32_t packet_size;
+	uint32_t keep_alive; /* of a CONNECT, seconds, or a constant below */
 };
 
 struct bp_policy_decision {

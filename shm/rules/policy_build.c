@@ -51,6 +51,9 @@ static uint64_t uid_of(const struct bp_policy_rule_spec *r)
 		     (uint64_t)r->qos << 40 | (uint64_t)r->retain << 48;
 
 	h = bp_mix64(h ^ (r->has_size ? r->larger_than + 1ull : 0));
+	h = bp_mix64(h ^ (r->has_packet_size ? r->packet_larger_than + 1ull : 0));
+	h = bp_mix64(h ^ (r->has_keep_above ? r->keep_above + 1ull : 0));
+	h = bp_mix64(h ^ (r->has_keep_below ? r->keep_below + 1ull : 0));
 	if (r->has_address) {
 		const uint64_t key[2] = {h, r->address.length | (uint64_t)r->address.family << 8};
 
@@ -93,6 +96,11 @@ static void fill(struct bp_policy_rule *r, const struct bp_policy_rule_spec *spe
 	r->larger_than = spec->larger_than;
 	r->has_address = spec->has_address;
 	r->has_size = spec->has_size;
+	r->has_packet_size = spec->has_packet_size;
+	r->packet_larger_than = spec->packet_larger_than;
+	r->has_keep_alive = spec->has_keep_alive;
+	r->keep_alive_min = spec->has_keep_above ? spec->keep_above + 1 : 0;
+	r->keep_alive_max = spec->has_keep_below ? spec->keep_below - 1 : BP_POLICY_KEEP_ALIVE_NONE;
 	r->address = spec->address;
 	r->client_star = star_of(spec->client);
 	r->user_star = star_of(spec->user);
@@ -240,8 +248,8 @@ static bool rule_valid(const struct bp_ruleset *rs, const struct bp_policy_rule 
 	return r->packet < BP_POLICY_PACKETS && r->action < BP_POLICY_ACTIONS &&
 	       r->identity <= BP_POLICY_USERS && r->qos <= 3 && r->retain <= 2 &&
 	       r->name_len <= BP_RULE_NAME_MAX && r->has_address <= 1 && r->has_size <= 1 &&
-	       r->address.length <= 128 && r->topic_len <= BP_RULE_FILTER_MAX &&
-	       text_inside(rs, r->topic, r->topic_len) &&
+	       r->has_packet_size <= 1 && r->has_keep_alive <= 1 && r->address.length <= 128 &&
+	       r->topic_len <= BP_RULE_FILTER_MAX && text_inside(rs, r->topic, r->topic_len) &&
 	       text_inside(rs, r->client, r->client_len) && text_inside(rs, r->user, r->user_len) &&
 	       star_inside(r->client_star, r->client_len) && star_inside(r->user_star, r->user_len);
 }

@@ -447,4 +447,10 @@
 		.bad = {{"yes", "not a valid choice"}}},
 	{"mqtt.policy.rules[].larger_than", POLICY_RULE, "", .good = {{"0", "0"}, {"64KiB", "64KiB"}, {"255MiB", "255MiB"}},
 		.bad = {{"256MiB", "too large"}}},
+	{"mqtt.policy.rules[].packet_larger_than", POLICY_RULE, "", .good = {{"1", "1"}, {"64KiB", "64KiB"}, {"268435454", "268435454"}},
+		.bad = {{"0", "too small"}, {"268435455", "too large"}}},
+	{"mqtt.policy.rules[].keep_alive.above", POLICY_RULE "keep_alive:\n          ", "", .good = {{"1s", "1s"}, {"65535s", "65535s"}},
+		.bad = {{"0s", "too small"}, {"65536s", "too large"}, {"1500ms", "not a multiple of 1s"}}},
+	{"mqtt.policy.rules[].keep_alive.below", POLICY_RULE "keep_alive:\n          ", "", .good = {{"2s", "2s"}, {"2m", "2m"}},
+		.bad = {{"1s", "too small"}, {"65536s", "too large"}}},
 	/* clang-format on */

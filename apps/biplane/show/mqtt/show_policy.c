@@ -87,6 +87,12 @@ static void write_conditions(
 		add(c, "retain %s", r->retain == 2 ? "true" : "false");
 	if (r->has_size)
 		add(c, "larger_than %" PRIu32, r->larger_than);
+	if (r->has_packet_size)
+		add(c, "packet_larger_than %" PRIu32, r->packet_larger_than);
+	if (r->has_keep_alive && r->keep_alive_min != 0)
+		add(c, "keep_alive above %" PRIu32 "s", r->keep_alive_min - 1);
+	if (r->has_keep_alive && r->keep_alive_max != BP_POLICY_KEEP_ALIVE_NONE)
+		add(c, "keep_alive below %" PRIu32 "s", r->keep_alive_max + 1);
 }
 
 static json_t *conditions(const struct bp_shm *m, const struct bp_policy_rule *r)

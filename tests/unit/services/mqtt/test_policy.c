@@ -213,6 +213,47 @@ static void connects_and_wills(void **state)
 	rig_close(&rig);
 }
 
+/* Those of the packets, which have a keep-alive of 60 s. */
+static void keep_alives_and_sizes(void **state)
+{
+	struct bp_policy_rule_spec *r;
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_ANY, "");
+	r->has_keep_alive = r->has_keep_above = true;
+	r->keep_above = 60;
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_ANY, "");
+	r->has_keep_alive = r->has_keep_above = true;
+	r->keep_above = 59;
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_ANY, "");
+	r->has_packet_size = true;
+	r->packet_larger_than = 7;
+	load();
+	c = connected_as("a", NULL, "state/a");
+	assert_int_equal(decisions(1), 0);
+	assert_int_equal(decisions(2), 1);
+	assert_int_equal(decisions(3), 0);       /* the will is no packet */
+	rig_publish_text(&rig, &c, "t/x", "81"); /* 2 + 3 + 2 bytes */
+	assert_int_equal(decisions(3), 0);
+	rig_publish_text(&rig, &c, "t/x", "811");
+	rig_publish_text(&rig, &c, "t/x", "81");
+	assert_int_equal(decisions(3), 1);
+	rig_close(&rig);
+	open_rig();
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_CONNECT, "");
+	r->has_packet_size = true;
+	r->packet_larger_than = 13; /* 10 + 2 + 1 */
+	load();
+	connected_as("a", NULL, NULL);
+	assert_int_equal(decisions(1), 0);
+	rig_expire_all(&rig);
+	connected_as("ab", NULL, NULL);
+	assert_int_equal(decisions(1), 1);
+	rig_close(&rig);
+}
+
 /* The user name is that of the connection, also after a restart of the process. */
 static void user_names(void **state)
 {
@@ -431,6 +472,7 @@ int main(void)
 		cmocka_unit_test(allowed_topic),
 		cmocka_unit_test(messages_that_differ),
 		cmocka_unit_test(connects_and_wills),
+		cmocka_unit_test(keep_alives_and_sizes),
 		cmocka_unit_test(user_names),
 		cmocka_unit_test(client_met_midstream),
 		cmocka_unit_test(subscriptions),

@@ -269,13 +269,15 @@ static void conditions(void **state)
 	yes.qos = 1;
 	yes.retain = true;
 	yes.size = 101;
+	yes.packet_size = 201;
 	r.packet = BP_POLICY_PUBLISH;
 	r.version = 4;
 	r.identity = BP_POLICY_USERS;
-	r.has_port = r.has_address = r.has_size = true;
+	r.has_port = r.has_address = r.has_size = r.has_packet_size = true;
 	r.port = 0;
 	r.address = (struct bp_prefix){.bytes = {10}, .family = 4, .length = 16};
 	r.larger_than = 100;
+	r.packet_larger_than = 200;
 	r.qos = 2;
 	r.retain = 2;
 	snprintf(r.client, sizeof(r.client), "pump-*");
@@ -299,7 +301,75 @@ static void conditions(void **state)
 	NO(no.qos = 0);
 	NO(no.retain = false);
 	NO(no.size = 100);
+	NO(no.packet_size = 200);
 #undef NO
+	free(rs);
+}
+
+/* A keep-alive of 0 is that of a client which may be silent forever. */
+static void keep_alives(void **state)
+{
+	static const struct {
+		uint32_t above, below; /* 0: not given */
+		uint32_t keep_alive;
+		uint8_t action;
+	} row[] = {
+		{60, 0, 60, BP_POLICY_ALLOW},
+		{60, 0, 61, BP_POLICY_OBSERVE},
+		{60, 0, BP_POLICY_KEEP_ALIVE_NONE, BP_POLICY_OBSERVE},
+		{60, 0, BP_POLICY_KEEP_ALIVE_UNKNOWN, BP_POLICY_UNDECIDED},
+		{65535, 0, 65535, BP_POLICY_ALLOW},
+		{65535, 0, BP_POLICY_KEEP_ALIVE_NONE, BP_POLICY_OBSERVE},
+		{0, 10, 9, BP_POLICY_OBSERVE},
+		{0, 10, 10, BP_POLICY_ALLOW},
+		{0, 10, BP_POLICY_KEEP_ALIVE_NONE, BP_POLICY_ALLOW},
+		{60, 62, 61, BP_POLICY_OBSERVE},
+		{60, 62, 62, BP_POLICY_ALLOW},
+	};
+	struct bp_policy_rule_spec r = rule("keep-alive", BP_POLICY_OBSERVE);
+	struct bp_policy_packet_view p = packet(BP_POLICY_CONNECT, "");
+
+	(void)state;
+	r.has_keep_alive = true;
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct bp_ruleset *rs;
+
+		r.has_keep_above = row[i].above != 0;
+		r.keep_above = row[i].above;
+		r.has_keep_below = row[i].below != 0;
+		r.keep_below = row[i].below;
+		rs = image(&r, 1, BP_POLICY_ALLOW, NULL, 1);
+		p.packet = BP_POLICY_CONNECT;
+		p.keep_alive = row[i].keep_alive;
+		if (decide(rs, &p).action != row[i].action)
+			fail_msg("row %u", i);
+		/* no other packet has one */
+		p.packet = BP_POLICY_PUBLISH;
+		assert_int_equal(decide(rs, &p).action, BP_POLICY_ALLOW);
+		free(rs);
+	}
+}
+
+/* A will is a part of a CONNECT, and the size of one that a search found is not known. */
+static void sizes_of_packets(void **state)
+{
+	struct bp_policy_rule_spec r = rule("large", BP_POLICY_OBSERVE);
+	struct bp_policy_packet_view p = packet(BP_POLICY_CONNECT, "");
+	struct bp_ruleset *rs;
+
+	(void)state;
+	r.has_packet_size = true;
+	r.packet_larger_than = 100;
+	rs = image(&r, 1, BP_POLICY_ALLOW, NULL, 1);
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_UNDECIDED);
+	p.packet_size = 100;
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_ALLOW);
+	p.packet_size = 101;
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_OBSERVE);
+	p.packet = BP_POLICY_WILL;
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_ALLOW);
+	p.packet = BP_POLICY_PUBLISH;
+	assert_false(decide(rs, &p).fixed);
 	free(rs);
 }
 
@@ -451,6 +521,7 @@ static void damaged_images(void **state)
 
 	(void)state;
 	snprintf(r[0].client, sizeof(r[0].client), "pump-*");
+	r[0].has_packet_size = true;
 	rs = image(r, 2, BP_POLICY_ALLOW, NULL, 1);
 	size = rs->size;
 	for (uint64_t at = 0; at < size; at++) {
@@ -479,6 +550,8 @@ int main(void)
 		cmocka_unit_test(patterns),
 		cmocka_unit_test(first_rule_decides),
 		cmocka_unit_test(conditions),
+		cmocka_unit_test(keep_alives),
+		cmocka_unit_test(sizes_of_packets),
 		cmocka_unit_test(anonymous_clients),
 		cmocka_unit_test(unknown_clients),
 		cmocka_unit_test(fixed_results),

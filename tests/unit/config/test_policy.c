@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Errors of section mqtt.policy that several settings decide. */
+#include "config_test.h"
+
+#define RULE BRIDGED "mqtt:\n  policy:\n    rules:\n      - {name: r, action: allow, "
+
+static void packets_without_the_condition(void **state)
+{
+	(void)state;
+	says(RULE "packet: connect, topic: a, qos: 1}\n",
+		"f.yaml:6:51: mqtt.policy.rules[0].topic: a CONNECT has no topic; expected packet: "
+		"will, publish or subscribe, or no topic\n"
+		"f.yaml:6:61: mqtt.policy.rules[0].qos: only publications and wills have it; "
+		"expected packet: publish, will or any\n");
+	says(RULE "packet: subscribe, larger_than: 1}\n",
+		"f.yaml:6:53: mqtt.policy.rules[0].larger_than: only publications and wills have "
+		"it; expected packet: publish, will or any\n");
+	says(RULE "packet: will, packet_larger_than: 1}\n",
+		"f.yaml:6:48: mqtt.policy.rules[0].packet_larger_than: a will is a part of a "
+		"CONNECT; expected packet: connect, publish, subscribe or any\n");
+	says(RULE "packet: publish, keep_alive: {above: 1m}}\n",
+		"f.yaml:6:51: mqtt.policy.rules[0].keep_alive: only a CONNECT has it; expected "
+		"packet: connect or any\n");
+}
+
+static void keep_alives(void **state)
+{
+	struct bp_config *c;
+
+	(void)state;
+	says(RULE "keep_alive: {}}\n",
+		"f.yaml:6:46: mqtt.policy.rules[0].keep_alive has no limit; expected above or "
+		"below, such as {above: 2m}\n");
+	says(RULE "keep_alive: {above: 1m, below: 61s}}\n",
+		"f.yaml:6:46: mqtt.policy.rules[0].keep_alive: no keep-alive is above 60s and "
+		"below 61s; expected a higher below, or two rules\n");
+	c = accepted(RULE "keep_alive: {above: 1m, below: 62s}}\n");
+	bp_config_free(come_back(c));
+	bp_config_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(packets_without_the_condition),
+		cmocka_unit_test(keep_alives),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
