@@ -220,3 +220,15 @@ bool bp_cli_duration(const char *text, uint64_t min_s, uint64_t max_s, uint64_t 
 	}
 	return false;
 }
+
+bool bp_cli_split(const char *word, const char **name, const char **value)
+{
+	char *equals = strchr(word, '=');
+
+	if (equals == NULL || equals == word || equals[1] == '\0')
+		return false;
+	*equals = '\0';
+	*name = word;
+	*value = equals + 1;
+	return true;
+}

@@ -68,6 +68,8 @@ bool bp_cli_read_config(const struct bp_cli_command *command, int argc, char **a
 
 /* A decimal number in min..max; whether `text` is one. */
 bool bp_cli_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);
+/* Splits NAME=VALUE, a word of the command line, in place; false if it has another form. */
+bool bp_cli_split(const char *word, const char **name, const char **value);
 
 /* Whole seconds, minutes or hours ("90s", "10m", "1h") from min_s to max_s seconds, as ns; whether
  * `text` is such a duration. */

@@ -13,12 +13,13 @@ static const struct bp_cli_command group_config = {
 	.children = config_commands,
 };
 
-static const struct bp_cli_command *const policy_commands[] = {&bp_cmd_policy_import, NULL};
+static const struct bp_cli_command *const policy_commands[] = {
+	&bp_cmd_policy_import, &bp_cmd_policy_report, NULL};
 static const struct bp_cli_command group_policy = {
 	.name = "policy",
 	.summary = "policy of MQTT clients",
-	.text = "Prepares the policy of what MQTT clients may do; 'biplane show policy' lists the\n"
-		"decisions of an active one.",
+	.text = "Prepares the policy of what MQTT clients may do, and reports what it would have\n"
+		"refused; 'biplane show policy' lists the decisions of an active one.",
 	.example = "  biplane policy import /etc/mosquitto/acl > policy.yaml",
 	.children = policy_commands,
 };

@@ -26,6 +26,7 @@ extern const struct bp_cli_command bp_cmd_capture;
 extern const struct bp_cli_command bp_cmd_trace;
 extern const struct bp_cli_command bp_cmd_replay;
 extern const struct bp_cli_command bp_cmd_policy_import;
+extern const struct bp_cli_command bp_cmd_policy_report;
 extern const struct bp_cli_command bp_cmd_session_disconnect;
 extern const struct bp_cli_command bp_cmd_matrix_set;
 extern const struct bp_cli_command bp_cmd_matrix_clear;

@@ -171,6 +171,20 @@ static void take_alarms(struct bp_replay *r)
 	bp_ring_release(ring, r->alarm_cursor);
 }
 
+/* Of the policy. What does not fit into the ring is missing in the report, which has its number. */
+static void take_events(struct bp_replay *r)
+{
+	const struct bp_replay_policy *p = r->o->policy;
+	enum bp_event_got got;
+	struct bp_event e;
+	uint64_t lost;
+
+	while (p != NULL &&
+		(got = bp_event_cursor_read(&r->events, &e, &lost)) != BP_EVENT_GOT_NONE)
+		if (got == BP_EVENT_GOT_RECORD && e.type == BP_EVENT_POLICY)
+			p->event(p->arg, &r->shm, &e);
+}
+
 /* Processes all frames and events that result from the input or the time. */
 static bool settle(struct bp_replay *r)
 {
@@ -186,6 +200,7 @@ static bool settle(struct bp_replay *r)
 		more |= acknowledged;
 	} while (more && ok);
 	take_alarms(r);
+	take_events(r);
 	return ok && !(r->phd && bp_replay_phd_failed(r->phd));
 }
 
@@ -328,18 +343,23 @@ static int close_outputs(struct bp_replay *r)
 	return status;
 }
 
+static int report_all(struct bp_replay *r, FILE *out)
+{
+	json_t *alarms = r->alarms;
+
+	r->alarms = NULL;
+	return r->o->json ? bp_replay_report_json(
+				    r->config, &r->shm, r->o, r->inputs, r->phd, alarms, out)
+			  : bp_replay_report_text(
+				    r->config, &r->shm, r->o, r->inputs, r->phd, alarms, out);
+}
+
 static int report(struct bp_replay *r)
 {
 	FILE *out = r->o->report ? r->o->report : stdout;
-	json_t *alarms = r->alarms;
-	int rc;
+	const bool alone = r->o->policy != NULL && r->o->policy->alone;
 
-	r->alarms = NULL;
-	rc = r->o->json ? bp_replay_report_json(
-				  r->config, &r->shm, r->o, r->inputs, r->phd, alarms, out)
-			: bp_replay_report_text(
-				  r->config, &r->shm, r->o, r->inputs, r->phd, alarms, out);
-	if (rc == 0)
+	if ((alone ? bp_replay_report_policy(&r->shm, r->o, out) : report_all(r, out)) == 0)
 		return EX_OK;
 	snprintf(r->err, sizeof(r->err), "cannot write the report: %s", strerror(errno));
 	return EX_IOERR;

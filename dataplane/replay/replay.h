@@ -24,6 +24,15 @@ struct bp_replay_part {
 	bool (*present)(const struct bp_shm *shm); /* whether the segment has the tables */
 };
 
+/* A part of the report about the events of the policy, each of which is given to `event`. */
+struct bp_replay_policy {
+	void *arg;
+	void (*event)(void *arg, const struct bp_shm *shm, const struct bp_event *e);
+	json_t *(*collect)(void *arg, const struct bp_shm *shm); /* NULL: no policy */
+	void (*print)(const json_t *part, FILE *out);
+	bool alone; /* the report has no other part */
+};
+
 struct bp_replay_options {
 	const char *config_path;
 	const struct bp_replay_file *in; /* at least one; a port may have several */
@@ -37,6 +46,7 @@ struct bp_replay_options {
 	/* Parts of the report, at most one per service: `biplane show` shows the same tables. */
 	const struct bp_replay_part *const *parts; /* n_parts */
 	unsigned n_parts;
+	const struct bp_replay_policy *policy; /* NULL: none */
 	FILE *report; /* output of the summary or the JSON object; NULL: stdout */
 };
 

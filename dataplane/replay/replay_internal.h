@@ -38,6 +38,7 @@ struct bp_replay {
 	uint8_t *scratch; /* SNAP_LEN bytes */
 	json_t *alarms;
 	uint64_t alarm_cursor;
+	struct bp_event_cursor events; /* of the worker */
 	char err[1024];
 };
 

@@ -191,12 +191,17 @@ static size_t digits_needed(const json_t *alarms)
 	return 15;
 }
 
+static json_t *collect_policy(const struct bp_replay_options *o, const struct bp_shm *shm)
+{
+	return o->policy != NULL ? o->policy->collect(o->policy->arg, shm) : NULL;
+}
+
 int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
 	const struct bp_replay_options *o, const struct bp_replay_input *inputs,
 	const struct bp_replay_phd *phd, json_t *alarms, FILE *out)
 {
 	size_t digits = digits_needed(alarms);
-	json_t *all = json_object();
+	json_t *all = json_object(), *policy;
 	struct bp_totals t;
 	int rc;
 
@@ -214,6 +219,9 @@ int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
 	for (unsigned i = 0; i < o->n_parts; i++)
 		if (o->parts[i]->present(shm))
 			json_object_set_new(all, o->parts[i]->name, o->parts[i]->collect(shm));
+	policy = collect_policy(o, shm);
+	if (policy != NULL)
+		json_object_set_new(all, "policy", policy);
 	rc = json_dumpf(
 		all, out, JSON_PRESERVE_ORDER | JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
 	json_decref(all);
@@ -231,6 +239,16 @@ static void print_alarm(const json_t *a, FILE *out)
 		json_string_value(json_object_get(a, "client")),
 		json_string_value(json_object_get(a, "topic")),
 		json_real_value(json_object_get(a, "value")));
+}
+
+int bp_replay_report_policy(const struct bp_shm *shm, const struct bp_replay_options *o, FILE *out)
+{
+	json_t *policy = collect_policy(o, shm);
+
+	if (policy != NULL)
+		o->policy->print(policy, out);
+	json_decref(policy);
+	return fflush(out) == 0 && !ferror(out) ? 0 : -1;
 }
 
 static void print_part(const struct bp_replay_part *part, const struct bp_shm *shm, FILE *out)
@@ -267,6 +285,7 @@ int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
 		bp_replay_phd_print(phd, &t, out);
 	for (unsigned k = 0; k < o->n_parts; k++)
 		print_part(o->parts[k], shm, out);
+	(void)bp_replay_report_policy(shm, o, out);
 	fprintf(out, "alarms: %zu\n", json_array_size(alarms));
 	json_array_foreach(alarms, i, a) print_alarm(a, out);
 	json_decref(alarms);

@@ -39,4 +39,7 @@ int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
 	const struct bp_replay_options *o, const struct bp_replay_input *inputs,
 	const struct bp_replay_phd *phd, json_t *alarms, FILE *out);
 
+/* The part of the policy alone. */
+int bp_replay_report_policy(const struct bp_shm *shm, const struct bp_replay_options *o, FILE *out);
+
 #endif

@@ -104,6 +104,7 @@ static int make_worker(struct bp_replay *r)
 
 int bp_replay_start(struct bp_replay *r)
 {
+	struct bp_event_ring ring;
 	unsigned more;
 
 	/* one worker, regardless of the live gateway: the order of frames must be unique */
@@ -127,5 +128,7 @@ int bp_replay_start(struct bp_replay *r)
 		return -1;
 	r->alarm_cursor = bp_ring_tail(bp_shm_ring(&r->shm, 0));
 	r->alarms = json_array();
+	ring = bp_shm_events(&r->shm, 0);
+	bp_event_cursor_open(&r->events, ring.slot, sizeof(*ring.slot), ring.size, 0);
 	return 0;
 }

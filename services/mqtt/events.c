@@ -102,7 +102,8 @@ void bp_event_policy(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	uint32_t name = 0, topic;
 	struct bp_event e;
 
-	if (in->events.size == 0 || !policy_may(in, f))
+	/* the report of a replay has all of them */
+	if (in->events.size == 0 || (!in->record_mirrored && !policy_may(in, f)))
 		return;
 	begin(in, f, BP_EVENT_POLICY, v->packet, d->action, &e);
 	if (r != NULL) {

@@ -61,7 +61,8 @@ uint64_t bp_mqtt_flow_table_bytes(const struct bp_mqtt_options *o);
 /*
  * `worker` is the index of its row in the tables of `shm`. Connections that an earlier process left
  * there are adopted where they are consistent, and their inspection continues. `record_mirrored`:
- * alarms of action mirror are also written to the ring (replay). Returns NULL with a sentence in
+ * alarms of action mirror are also written to the ring, and events of the policy have no limit
+ * (replay). Returns NULL with a sentence in
  * err.
  */
 struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,

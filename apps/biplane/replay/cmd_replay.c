@@ -4,6 +4,7 @@
 
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/policy/report.h"
 #include "apps/biplane/show/service.h"
 #include "dataplane/replay/replay.h"
 
@@ -26,19 +27,6 @@ struct replay {
 	struct bp_replay_file *in, *out;
 };
 
-/* Splits PORT=FILE in place; false if it has another form. */
-static bool split(const char *value, struct bp_replay_file *f)
-{
-	char *equals = strchr(value, '=');
-
-	if (!equals || equals == value || !equals[1])
-		return false;
-	*equals = 0;
-	f->port = value;
-	f->path = equals + 1;
-	return true;
-}
-
 static bool has_port(const struct bp_replay_file *files, unsigned n, const char *port)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -60,12 +48,12 @@ static int take_option(
 	} else if (key == OPT_ASSUME_STORED) {
 		o->assume_stored = true;
 	} else if (key == OPT_IN) {
-		if (!split(value, &r->in[o->n_in]))
+		if (!bp_cli_split(value, &r->in[o->n_in].port, &r->in[o->n_in].path))
 			return bp_cli_usage_error(
 				command, "--in %s: PORT=FILE was expected", value);
 		o->n_in++;
 	} else {
-		if (!split(value, &r->out[o->n_out]))
+		if (!bp_cli_split(value, &r->out[o->n_out].port, &r->out[o->n_out].path))
 			return bp_cli_usage_error(
 				command, "--out %s: PORT=FILE was expected", value);
 		if (has_port(r->out, o->n_out, r->out[o->n_out].port))
@@ -113,13 +101,19 @@ static unsigned list_parts(const struct bp_replay_part *parts[BP_SERVICE_COUNT])
 static int replay_main(const struct bp_cli_command *command, int argc, char **argv)
 {
 	const struct bp_replay_part *parts[BP_SERVICE_COUNT];
+	const struct bp_replay_policy policy = {.arg = bp_policy_report_new(),
+		.event = bp_policy_report_event,
+		.collect = bp_policy_report_collect,
+		.print = bp_policy_report_print};
 	struct replay r = {
 		.in = calloc((size_t)argc, sizeof(*r.in)),
 		.out = calloc((size_t)argc, sizeof(*r.out)),
-		.options = {.parts = parts, .n_parts = list_parts(parts)},
+		.options = {.parts = parts, .n_parts = list_parts(parts), .policy = &policy},
 	};
-	int status = r.in && r.out ? parse_and_run(&r, command, argc, argv) : BP_EX_OSERR;
+	int status =
+		r.in && r.out && policy.arg ? parse_and_run(&r, command, argc, argv) : BP_EX_OSERR;
 
+	bp_policy_report_free(policy.arg);
 	free(r.in);
 	free(r.out);
 	return status;
@@ -132,8 +126,9 @@ const struct bp_cli_command bp_cmd_replay = {
 		    "                      [--json]",
 	.text = "Processes captured frames with the packet graph of the data plane, with the\n"
 		"timestamps of the captures as the clock. Prints which frames would have been\n"
-		"forwarded or dropped, and which alarms would have been raised. Needs no root,\n"
-		"hugepages or devices. The same input gives the same output, byte for byte.\n"
+		"forwarded or dropped, which alarms would have been raised, and which packets the\n"
+		"MQTT policy observes. Needs no root, hugepages or devices. The same input gives "
+		"the same output, byte for byte.\n"
 		"\n"
 		"Health devices: the capture must contain the association request of a device,\n"
 		"over UDP. The output contains the requests to the CSE and the answers to the\n"

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from conftest import config_for
+from json_doc import differences, output
 from lab import BIPLANE, CLOUD, wait_until
 
 PORT = 1887
@@ -131,6 +132,12 @@ def test_same_as_mosquitto(lab, g):
     assert rules["acl-4"]["action"] == "observe" and rules["acl-4"]["decisions"] >= 1
     assert g.counter("policy_observed") == sum(sum(r.values()) for r in refused.values())
     assert g.counter("policy_undecided") == 0
+    report = output(g, "policy", "report", "-c", g.identity, "-n", "0")
+    assert not differences("policy report", report)
+    assert not differences("show policy", output(g, "show", "policy", "-c", g.identity))
+    assert {(r["client_id"], r["topic"]): r["packets"] for r in report["refused"]} == \
+        {(c, t): n for c, topics in refused.items() for t, n in topics.items()}
+    assert report["observed"] == g.counter("policy_observed") and report["not_listed"] == 0
 
 
 def test_reload_and_subscriptions(lab, g):

@@ -56,6 +56,9 @@ with tempfile.TemporaryDirectory() as folder:
     # a capture of MQTT connections through a bridge with rules, and the services without traffic of theirs
     file.write_text(CONFIG % folder + RULES)
     check("replay", "-c", file, "--in", f"a={tree}/tests/fixtures/ipv6.pcap", contains="alarms")
+    file.write_text(CONFIG % folder + "mqtt: {policy: {default: observe}}\n")
+    check("replay", "-c", file, "--in", f"a={tree}/tests/fixtures/ipv6.pcap", contains="policy")
+    check("policy report", "-c", file, "--in", f"a={tree}/tests/fixtures/ipv6.pcap", contains="refused")
     for example, port, part in ("health", "devices", "health_devices"), ("aggregation-near", "devices", "aggregation"), \
             ("aggregation-far", "wan", "aggregation"), ("transform", "trackers", "transformation"), ("lcl-edge", "devices", "lcl"):
         check("replay", "-c", tree / "docs" / "examples" / f"{example}.yaml", "--in", f"{port}={tree}/tests/fixtures/ipv6.pcap",

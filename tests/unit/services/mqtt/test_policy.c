@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rig.h"
+#include "services/mqtt/mqtt_worker.h"
 #include "shm/rules/policy.h"
 #include "shm/events/event_ring.h"
 
@@ -424,6 +425,7 @@ static void events_have_a_limit_of_their_own(void **state)
 	open_rig();
 	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "#");
 	load();
+	rig.in->record_mirrored = false; /* as in a gateway */
 	c = connected("pump-1");
 	for (unsigned i = 0; i < 3000; i++) {
 		rig_publish_text(&rig, &c, "t/x", "1");
@@ -436,6 +438,28 @@ static void events_have_a_limit_of_their_own(void **state)
 	assert_int_equal(policy, 500);
 	assert_int_equal(ends, 1);
 	assert_int_equal(observed(), 3000);
+	rig_close(&rig);
+}
+
+static void a_replay_has_all_events(void **state)
+{
+	unsigned policy = 0;
+	uint64_t lost = 0;
+	struct bp_event e;
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "#");
+	load();
+	rig.in->record_mirrored = true;
+	c = connected("pump-1");
+	for (unsigned i = 0; i < 3000; i++) {
+		rig_publish_text(&rig, &c, "t/x", "1");
+		while (bp_event_cursor_read(&cursor, &e, &lost) == BP_EVENT_GOT_RECORD)
+			policy += e.type == BP_EVENT_POLICY;
+	}
+	assert_int_equal(policy, 3000);
 	rig_close(&rig);
 }
 
@@ -479,6 +503,7 @@ int main(void)
 		cmocka_unit_test(every_split),
 		cmocka_unit_test(packets_that_are_not_read),
 		cmocka_unit_test(events_have_a_limit_of_their_own),
+		cmocka_unit_test(a_replay_has_all_events),
 		cmocka_unit_test(event_texts),
 	};
 
