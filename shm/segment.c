@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +29,16 @@ static struct bp_segment *segment_new(char *err, size_t err_size)
 	return s;
 }
 
+static void note_file(struct part *out, const struct bp_seg_file *f)
+{
+	struct stat st;
+
+	if (fstat(f->fd, &st) != 0)
+		return;
+	out->device = st.st_dev;
+	out->inode = st.st_ino;
+}
+
 static int part_map(struct part *out, const struct bp_seg_file *f, const char *path, bool writable,
 	bool populate, char *err, size_t err_size)
 {
@@ -40,6 +51,7 @@ static int part_map(struct part *out, const struct bp_seg_file *f, const char *p
 			(unsigned long long)size, path, strerror(errno));
 		return -1;
 	}
+	note_file(out, f);
 	out->base = base;
 	out->mapped = size;
 	out->huge = f->huge;
@@ -84,6 +96,7 @@ static int create(struct part *out, const char *path, const char *lock, const st
 		bp_seg_file_discard(&f, path);
 		return -1;
 	}
+	note_file(out, &f);
 	close(f.fd);
 	out->base = f.base;
 	out->mapped = f.size;

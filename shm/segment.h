@@ -96,6 +96,8 @@ bool bp_segment_in_use(const char *name, const char *hugepage_dir, const char *f
  * something has overwritten it. Returns whether it had to. Reads 4 KiB.
  */
 bool bp_segment_restore(struct bp_segment *s, unsigned part);
+/* Whether another process has removed or replaced a file of it since it was opened. */
+bool bp_segment_replaced(const struct bp_segment *s);
 /* Marks a part that this process writes as damaged, for the next process that opens it. */
 void bp_segment_condemn(struct bp_segment *s, unsigned part);
 /* Opens an existing segment with any tables; for `biplane show`. Read-only. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -207,6 +208,22 @@ bool bp_segment_restore(struct bp_segment *s, unsigned part)
 	atomic_store_explicit(&p->base->initialised, 1, memory_order_release);
 	memcpy(file, mine, before);
 	return true;
+}
+
+bool bp_segment_replaced(const struct bp_segment *s)
+{
+	for (unsigned p = 0; p < BP_SEG_PARTS; p++) {
+		const struct part *part = &s->part[p];
+		struct stat now;
+
+		if (part->path[0] == '\0')
+			continue;
+		if (stat(part->path, &now) != 0
+				? errno == ENOENT
+				: now.st_ino != part->inode || now.st_dev != part->device)
+			return true;
+	}
+	return false;
 }
 
 void bp_segment_condemn(struct bp_segment *s, unsigned part)

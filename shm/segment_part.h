@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "shm/segment.h"
 #include "shm/segment_file.h"
@@ -53,6 +54,8 @@ struct part {
 	uint64_t mapped;     /* bytes */
 	bool fresh, huge;
 	bool writable; /* may this process write it; a fresh one it may until it is initialised */
+	dev_t device;  /* of the mapped file */
+	ino_t inode;
 	char path[PATH_MAX];
 	/* a checked copy: later changes in the file have no effect */
 	struct header header;

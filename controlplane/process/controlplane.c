@@ -75,24 +75,6 @@ static void on_hup(evutil_socket_t number, short what, void *arg)
 
 /* ---- heartbeats ---- */
 
-/* A data plane that was started with another configuration creates a new segment under this
- * name. */
-static bool segment_replaced(const struct bp_plane *cp)
-{
-	for (unsigned p = 0; p < BP_SEG_PARTS; p++) {
-		const struct stat *then = &cp->segment_file[p];
-		struct stat now;
-
-		if (stat(bp_segment_part_path(cp->shm.segment, p), &now) != 0) {
-			if (errno == ENOENT)
-				return true;
-		} else if (now.st_ino != then->st_ino || now.st_dev != then->st_dev) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* A new data plane has started with the file, whatever configuration was active before. */
 static void on_dataplane_restart(struct bp_plane *cp)
 {
@@ -158,7 +140,8 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	atomic_store_explicit(
 		&cp->shm.control->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
-	if (!cp->stopping && segment_replaced(cp)) {
+	/* by a data plane that was started with another configuration, or repaired it */
+	if (!cp->stopping && bp_segment_replaced(cp->shm.segment)) {
 		bp_log_event(BP_LOG_WARNING,
 			BP_LOG_FIELDS(BP_LOG_STR("segment", bp_segment_path(cp->shm.segment))),
 			"shared segment was replaced; exiting to restart on the new one");
@@ -224,10 +207,6 @@ static int open_segment(struct bp_plane *cp)
 	if (bp_controlplane_segment(cp->reload.running, &cp->shm, err, sizeof(err)) != 0) {
 		bp_log(BP_LOG_ERROR, "%s", err);
 		return -1;
-	}
-	for (unsigned p = 0; p < BP_SEG_PARTS; p++) {
-		if (stat(bp_segment_part_path(cp->shm.segment, p), &cp->segment_file[p]) != 0)
-			memset(&cp->segment_file[p], 0, sizeof(cp->segment_file[p]));
 	}
 	cp->x.first_start =
 		!bp_dataplane_alive(cp->shm.global) ||

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
 #include "controlplane/fleet/agent_watch.h"
 #include "controlplane/fleet/fault.h"
@@ -36,9 +35,8 @@ struct bp_plane {
 	struct bp_cp_notifier notifier;
 	struct bp_fleet_fault fleet_fault;
 	struct bp_fleet_watch fleet_agent;
-	uid_t agent_uid;                        /* the user of its service; 0: there is none */
-	struct stat segment_file[BP_SEG_PARTS]; /* at the time it was opened */
-	uint64_t hash_key[2], started_ns;       /* as the control plane wrote them to its part */
+	uid_t agent_uid;                  /* the user of its service; 0: there is none */
+	uint64_t hash_key[2], started_ns; /* as the control plane wrote them to its part */
 	struct bp_log_limit log_restored;
 	uint64_t dataplane_started_ns; /* of the data plane that has received the rules */
 	bool stopping;

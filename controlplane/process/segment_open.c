@@ -121,14 +121,22 @@ static unsigned condemn_unsound(
 	return n;
 }
 
+/* Whether a part is invalid that only a data plane replaces, as it does when it starts. */
+static bool awaits_dataplane(const struct bp_config *c, const char *huge, const struct bp_shm *shm)
+{
+	return bp_shm_unsound(shm, BP_SEG_DATA) != NULL ||
+	       (bp_shm_unsound(shm, BP_SEG_SHARED) != NULL &&
+		       bp_segment_in_use(c->name, huge, c->runtime_dir));
+}
+
 int bp_controlplane_segment(
 	const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size)
 {
 	const char *huge = c->hugepages == BP_HUGEPAGES_NEVER ? NULL : bp_hugepage_dir();
-	unsigned quarantined = 0;
+	unsigned quarantined = 0, waits = 0, n = 0;
 
 	/* twice when contents are damaged: a new part has none */
-	for (unsigned i = 0; i < 2; i++) {
+	while (n < 2) {
 		struct bp_segment *s = open_segment(c, huge, err, err_size);
 
 		if (s == NULL)
@@ -138,12 +146,19 @@ int bp_controlplane_segment(
 			bp_segment_close(s);
 			break;
 		}
+		if (waits < RESTORE_TRIES && awaits_dataplane(c, huge, shm)) {
+			waits++;
+			bp_segment_close(s);
+			nanosleep(&retry_interval, NULL);
+			continue;
+		}
 		if (condemn_unsound(c, huge, shm, err, err_size) == 0) {
 			atomic_fetch_add_explicit(&shm->control->cp_segment_quarantined,
 				quarantined, memory_order_relaxed);
 			return 0;
 		}
 		bp_segment_close(s);
+		n++;
 	}
 	memset(shm, 0, sizeof(*shm)); /* no part is mapped any more */
 	return -1;

@@ -8,6 +8,7 @@ import mmap
 import os
 import random
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -96,6 +97,19 @@ def pids(g):
     return {p: g.plane(p)["pid"] for p in PLANES}
 
 
+def settled(g):
+    """The control plane ends once more if the data plane has replaced a file after it was opened."""
+    files = {str(f) for f in segment_files(g.segment)}
+
+    def mapped(pid):
+        fields = (line.split(maxsplit=5) for line in Path(f"/proc/{pid}/maps").read_text().splitlines())
+        return {f[5] for f in fields if len(f) > 5 and ".seg" in f[5]}
+    try:
+        return all(mapped(pid) == files for pid in pids(g).values())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def kill_after(g, damage, path):
     """Both planes are stopped during the overwrite, so that neither repairs it, and are then killed."""
     before = pids(g)
@@ -111,6 +125,7 @@ def kill_after(g, damage, path):
         return now and all(now[p]["running"] and now[p]["pid"] != before[p] for p in PLANES)
     wait_until("both planes to be started again", again, 60)
     g.wait_ready()
+    wait_until("both planes to have the same files", lambda: settled(g), 60)
 
 
 @pytest.mark.parametrize("damage", (zeros, noise, cut))

@@ -283,6 +283,23 @@ static void a_part_in_use_is_not_replaced_by_another_plane(void **state)
 	bp_segment_close(s);
 }
 
+static void replacement_of_any_file_is_noticed(void **state)
+{
+	struct bp_segment *s = must(open_as(true)), *next, *reader;
+
+	reader = must(attach());
+	assert_false(bp_segment_replaced(s) || bp_segment_replaced(reader));
+	bp_segment_condemn(s, BP_SEG_DATA);
+	next = must(open_as(true));
+	assert_true(bp_segment_replaced(s) && bp_segment_replaced(reader));
+	assert_false(bp_segment_replaced(next));
+	assert_int_equal(unlink(path), 0);
+	assert_true(bp_segment_replaced(next));
+	bp_segment_close(next);
+	bp_segment_close(reader);
+	bp_segment_close(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +308,7 @@ int main(void)
 		T(a_header_is_restored_while_it_is_open),
 		T(a_condemned_part_is_made_anew),
 		T(a_part_in_use_is_not_replaced_by_another_plane),
+		T(replacement_of_any_file_is_noticed),
 		T(a_name_without_end_is_damage),
 		T(a_file_cut_anywhere_is_refused),
 		T(random_damage),

@@ -113,7 +113,7 @@ struct bp_config *process_attach(struct process *p)
 	return c;
 }
 
-static bool has_ended(const struct process *p)
+bool process_has_ended(const struct process *p)
 {
 	siginfo_t ended = {0};
 
@@ -127,7 +127,7 @@ json_t *process_ask(struct process *p, const char *command)
 	json_t *reply = NULL;
 
 	WAIT_UNTIL(bp_control_request(p->socket_path, command, &reply, err, sizeof(err)) == 0 ||
-		   has_ended(p));
+		   process_has_ended(p));
 	assert_non_null(reply);
 	return reply;
 }

@@ -33,6 +33,7 @@ void process_start(struct process *p);
 /* Its status of waitpid(2), once it has ended. */
 int process_wait(struct process *p);
 void process_kill(struct process *p);
+bool process_has_ended(const struct process *p);
 
 /* The data plane's side of the segment, for the file as it is, which is returned: free it. */
 struct bp_config *process_attach(struct process *p);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 #include "controlplane/process/control.h"
 #include "controlplane/process/controlplane.h"
 #include "controlplane/process/segment_open.h"
+#include "config/segment.h"
 
 struct fixture {
 	struct process p;
@@ -431,6 +433,51 @@ static void segment_replaced(void **state)
 /* ---- alarms and kill -9 ---- */
 
 /* Writes n alarms to the rings, waiting where they are full, as no data plane would. */
+/* As a data plane opens it. */
+static void open_as_dataplane(struct fixture *f, struct bp_shm *shm)
+{
+	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
+	char err[512];
+	struct bp_segment *s = bp_segment_open("test", NULL, f->p.dir, specs,
+		bp_shm_specs(f->config, specs), BP_SEG_OWNER | BP_SEG_HOLD, err, sizeof(err));
+
+	if (s == NULL || bp_shm_map(shm, s, err, sizeof(err)) != 0)
+		fail_msg("%s", err);
+}
+
+/* A starting data plane replaces a part with invalid contents after the control plane has opened
+ * it: the control plane works with the new one, without another start. */
+static void invalid_part_is_replaced_by_the_dataplane(void **state)
+{
+	struct fixture *f = *state;
+	struct inotify_event opened;
+	struct bp_shm dataplane = {0}, again = {0};
+	int notes = inotify_init1(IN_CLOEXEC);
+	uint64_t beat;
+
+	attach(f);
+	open_as_dataplane(f, &dataplane);
+	atomic_store(&dataplane.shared->next_alarm_id, 0);
+	assert_true(inotify_add_watch(notes, bp_segment_part_path(dataplane.segment, BP_SEG_SHARED),
+			    IN_OPEN) >= 0);
+	process_start(&f->p);
+	assert_int_equal(read(notes, &opened, sizeof(opened)), sizeof(opened));
+	bp_segment_condemn(dataplane.segment, BP_SEG_SHARED);
+	open_as_dataplane(f, &again);
+	assert_int_equal(bp_segment_quarantined(again.segment), 1);
+	assert_true(bp_segment_replaced(dataplane.segment));
+	be_dataplane(f);
+	json_decref(process_ask(&f->p, "status"));
+	for (unsigned beats = 0; beats < 3; beats++) {
+		beat = get(&again.control->cp_heartbeat_ns);
+		WAIT_UNTIL(get(&again.control->cp_heartbeat_ns) > beat || process_has_ended(&f->p));
+	}
+	assert_false(process_has_ended(&f->p));
+	bp_segment_close(dataplane.segment);
+	bp_segment_close(again.segment);
+	close(notes);
+}
+
 static void produce(struct fixture *f, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -573,6 +620,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(restart_leaves_the_rules, setup, teardown),
 		cmocka_unit_test_setup_teardown(segment_of_another_shape, setup, teardown),
 		cmocka_unit_test_setup_teardown(segment_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			invalid_part_is_replaced_by_the_dataplane, setup, teardown),
 		cmocka_unit_test_setup_teardown(killed_again_and_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(killed_with_the_spool_in_use, setup, teardown),
 		cmocka_unit_test_setup_teardown(sigterm_saves_alarms, setup, teardown),
