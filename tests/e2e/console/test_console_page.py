@@ -281,6 +281,7 @@ def test_narrow_screen_has_everything_without_scrolling_sideways(browser, stub):
 
 def test_gateway_that_does_not_answer_is_reported_with_the_time(browser, stub):
     opened(browser, stub)
+    browser.until(lambda: "kpps" in browser.text(".tile .value"), "rate")
     stub.stop()
     browser.until(lambda: browser.text("#state") == "Not reachable", "state")
     assert browser.text("#banner-text").startswith("The gateway has not answered since ")
