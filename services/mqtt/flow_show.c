@@ -122,6 +122,9 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	v->tls_ref = bp_flow_is_tls(f) ? f->tls.info : 0;
 	v->client_id_ref = f->client_id;
 	v->client_id_len = f->client_id_len;
+	v->identified = (f->flags & BP_FLOW_CONNECT) &&
+			!(f->session & (BP_SESSION_NO_ID | BP_SESSION_ADOPTED));
+	v->has_user = f->session & BP_SESSION_USER;
 	view_unread(f, mono_ns, v);
 	view_suspicious(f, v);
 }
@@ -206,6 +209,30 @@ size_t bp_flow_client_id(const struct bp_flow_view *v, const void *reassembly, u
 			part - BP_JOURNAL_BYTES, v->client_id_ref, out, size - 1);
 	out[n] = '\0';
 	return (size_t)n;
+}
+
+void bp_flow_identity(const struct bp_flow_view *v, const void *reassembly, uint64_t len,
+	unsigned workers, struct bp_flow_identity *out)
+{
+	const uint64_t part = len / workers;
+	uint32_t at = v->client_id_len;
+	uint64_t n = 0;
+
+	if (v->worker < workers && part > BP_JOURNAL_BYTES)
+		n = bp_reassembly_peek(
+			(const uint8_t *)reassembly + part * v->worker + BP_JOURNAL_BYTES,
+			part - BP_JOURNAL_BYTES, v->client_id_ref, out->text, sizeof(out->text));
+	out->client = at != 0 && at <= n ? out->text : NULL;
+	out->client_len = out->client != NULL ? v->client_id_len : 0;
+	/* two bytes of length and the user name follow: identity.c */
+	out->user = NULL;
+	out->user_len = 0;
+	if (v->has_user && at + 2 <= n && bp_be16(out->text + at) <= n - at - 2) {
+		out->user_len = bp_be16(out->text + at);
+		out->user = out->text + at + 2;
+	}
+	out->known = v->identified && (at == 0 || out->client != NULL) &&
+		     (!v->has_user || out->user != NULL);
 }
 
 bool bp_flow_tls(const struct bp_flow_view *v, const void *reassembly, uint64_t len,

@@ -40,6 +40,7 @@ struct bp_flow_view {
 	uint32_t tls_ref;          /* for bp_flow_tls(); 0: none */
 	uint32_t client_id_ref;    /* for bp_flow_client_id() */
 	uint16_t client_id_len;    /* bytes; 0: unknown */
+	bool identified, has_user; /* for bp_flow_identity() */
 };
 
 #define BP_FLOW_RULES (UINT32_MAX - 1)
@@ -56,6 +57,18 @@ static inline uint32_t bp_flow_generation(uint64_t rules_generation)
  */
 size_t bp_flow_client_id(const struct bp_flow_view *v, const void *reassembly, uint64_t len,
 	unsigned workers, char *out, size_t size);
+
+/* Who the client is, as the policy of the worker has it; likewise. NULL: none, or, unless `known`,
+ * unknown. */
+#define BP_FLOW_IDENTITY_MAX (2 * (UINT16_MAX + 1u))
+struct bp_flow_identity {
+	bool known; /* its CONNECT was read, and is kept */
+	const uint8_t *client, *user;
+	uint16_t client_len, user_len;
+	uint8_t text[BP_FLOW_IDENTITY_MAX];
+};
+void bp_flow_identity(const struct bp_flow_view *v, const void *reassembly, uint64_t len,
+	unsigned workers, struct bp_flow_identity *out);
 
 /* The names that the ends of a TLS connection said, likewise. False: none are known. */
 struct bp_tls_info;

@@ -169,14 +169,15 @@ static int explain_main(const struct bp_cli_command *command, int argc, char **a
 
 const struct bp_cli_command bp_cmd_explain = {
 	.name = "explain",
-	.summary = "why an alarm would or would not be raised now",
+	.summary = "why an alarm would or would not be raised now, and what the policy decides",
 	.synopsis = "connection ADDRESS:PORT[-ADDRESS:PORT] | topic TOPIC | client CLIENT-ID "
 		    "[OPTION]...",
 	.text = "Prints a list of checks with ok, no or info and the reason: data plane, rules,\n"
 		"publisher; for a topic the rules that match, with their condition, hold and\n"
 		"state, and why the most similar others do not; for a connection or a client\n"
 		"whether it is tracked, where it arrives, whether it is inspected and why not,\n"
-		"and the rules of its last topic. Reads only the shared memory of the instance.",
+		"and the rules of its last topic; and what the MQTT policy decides. Reads only\n"
+		"the shared memory of the instance.",
 	.example = "  biplane explain topic plant/oven/temperature\n"
 		   "  biplane explain connection 10.0.0.5:40312\n"
 		   "  biplane explain client oven-7 --json | jq -r .verdict",

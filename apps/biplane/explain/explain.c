@@ -173,6 +173,7 @@ static json_t *explanation(const char *kind, const char *subject, enum bp_explai
 
 struct topic_flows {
 	const struct bp_explain *e;
+	const char *topic;
 	uint64_t hash;
 	json_t *list;
 	uint64_t n, inspected;
@@ -183,12 +184,12 @@ static int visit_topic(const struct bp_flow_view *v, void *arg)
 	struct topic_flows *t = arg;
 	enum bp_explain_verdict ignored;
 
-	if (v->topic_hash != t->hash || v->topic_generation == 0)
+	if (v->topic_hash != t->hash || !bp_explain_has_topic(v))
 		return 0;
 	t->n++;
 	t->inspected += !v->unread;
 	if (t->e->limit == 0 || t->n <= t->e->limit)
-		json_array_append_new(t->list, bp_explain_flow(t->e, v, &ignored));
+		json_array_append_new(t->list, bp_explain_flow(t->e, v, t->topic, &ignored));
 	return 0;
 }
 
@@ -227,8 +228,10 @@ static void check_seen(
 
 json_t *bp_explain_topic(const struct bp_explain *e, const char *topic)
 {
-	struct topic_flows t = {
-		.e = e, .hash = bp_explain_topic_hash(e, topic), .list = json_array()};
+	struct topic_flows t = {.e = e,
+		.topic = topic,
+		.hash = bp_explain_topic_hash(e, topic),
+		.list = json_array()};
 	json_t *checks = json_array(), *rules;
 	char suggestion[BP_FILTER_SUGGESTION] = "", summary[BP_FILTER_SUGGESTION + 256];
 	enum bp_explain_verdict verdict;
@@ -247,6 +250,7 @@ json_t *bp_explain_topic(const struct bp_explain *e, const char *topic)
 		bp_flow_visit(e->shm->flows, e->shm->flows_len, e->shm->workers, e->mono_ns,
 			visit_topic, &t);
 	check_seen(e, topic, &t, checks);
+	bp_explain_policy_of_topic(e, topic, checks);
 	if (bp_explain_fails(checks))
 		verdict = BP_EXPLAIN_VERDICT_NO;
 	snprintf(summary, sizeof(summary), "%s",
@@ -322,7 +326,7 @@ static int visit_search(const struct bp_flow_view *v, void *arg)
 	if (s->client_id != NULL ? !has_client_id(s, v) : !has_ends(s, v))
 		return 0;
 	s->n++;
-	flow = bp_explain_flow(s->e, v, &verdict);
+	flow = bp_explain_flow(s->e, v, NULL, &verdict);
 	fails = bp_explain_fails(json_object_get(flow, "checks"));
 	if (!fails && verdict > s->best)
 		s->best = verdict;

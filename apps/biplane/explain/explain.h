@@ -104,8 +104,22 @@ void bp_explain_parts(
 	const struct bp_explain *e, const struct bp_rule *rule, const char *topic, json_t *checks);
 uint64_t bp_explain_topic_hash(const struct bp_explain *e, const char *topic);
 
-/* A connection. *best: verdict of the rules of its last topic; NO without one. */
-json_t *bp_explain_flow(
-	const struct bp_explain *e, const struct bp_flow_view *v, enum bp_explain_verdict *best);
+/* Whether its last topic is known by its hash; without a generation, its rules are not. */
+static inline bool bp_explain_has_topic(const struct bp_flow_view *v)
+{
+	return v->topic_generation != 0 || (v->topic_hash != 0 && v->publishes != 0);
+}
+
+/* A connection. topic: its last one, NULL: not known. *best: verdict of the rules of its last
+ * topic; NO without one. */
+json_t *bp_explain_flow(const struct bp_explain *e, const struct bp_flow_view *v, const char *topic,
+	enum bp_explain_verdict *best);
+
+/* explain_policy.c: the decisions of the policy, if there is one, about the CONNECT of a connection
+ * and its PUBLISH on its last topic, NULL: not known. */
+void bp_explain_policy(const struct bp_explain *e, const struct bp_flow_view *v, const char *topic,
+	json_t *checks);
+/* The rules that decide about PUBLISH on a topic. */
+void bp_explain_policy_of_topic(const struct bp_explain *e, const char *topic, json_t *checks);
 
 #endif

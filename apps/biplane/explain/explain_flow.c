@@ -176,21 +176,55 @@ static bool find_topic(const struct bp_explain *e, uint64_t hash, char *out, siz
 	return false;
 }
 
-static enum bp_explain_verdict check_topic(
-	const struct bp_explain *e, const struct bp_flow_view *v, json_t *checks, json_t *rules)
+/* The rules that match a topic. */
+static void list_matching(const struct bp_explain *e, const char *topic, json_t *rules,
+	enum bp_explain_verdict *verdict)
+{
+	char suggestion[2048] = "";
+	unsigned n;
+	json_t *all = bp_explain_rules(e, topic, &n, verdict, suggestion), *r;
+	size_t i;
+
+	json_array_foreach(all, i, r)
+	{
+		if (json_is_true(json_object_get(r, "matches")))
+			json_array_append(rules, r);
+	}
+	json_decref(all);
+}
+
+/* Of a topic whose rules are not stored, because the policy decides about each PUBLISH on it. */
+static enum bp_explain_verdict check_each(
+	const struct bp_explain *e, const char *topic, json_t *checks, json_t *rules)
 {
 	enum bp_explain_verdict verdict = BP_EXPLAIN_VERDICT_NO;
-	char topic[BP_RULE_FILTER_MAX + 1];
-	bool known;
-	unsigned n;
-	char suggestion[2048] = "";
 
-	if (v->topic_generation == 0) {
+	if (topic == NULL) {
+		bp_explain_add(checks, "last topic", BP_EXPLAIN_INFO,
+			"its name is not stored: use 'biplane explain topic'");
+		return verdict;
+	}
+	list_matching(e, topic, rules, &verdict);
+	bp_explain_add(checks, "last topic",
+		json_array_size(rules) != 0 ? BP_EXPLAIN_OK : BP_EXPLAIN_NO, "%s%s", topic,
+		json_array_size(rules) != 0 ? "" : ": no rule matches it");
+	return verdict;
+}
+
+/* topic: NULL if it is not known. */
+static enum bp_explain_verdict check_topic(const struct bp_explain *e, const struct bp_flow_view *v,
+	const char *topic, json_t *checks, json_t *rules)
+{
+	enum bp_explain_verdict verdict = BP_EXPLAIN_VERDICT_NO;
+	const bool known = topic != NULL;
+
+	if (!bp_explain_has_topic(v)) {
 		bp_explain_add(
 			checks, "last topic", BP_EXPLAIN_INFO, "no PUBLISH was inspected yet");
 		return verdict;
 	}
-	known = find_topic(e, v->topic_hash, topic, sizeof(topic));
+	if (v->topic_generation == 0)
+		return check_each(e, topic, checks, rules);
 	if (v->topic_generation != bp_flow_generation(e->rules->generation)) {
 		bp_explain_add(checks, "last topic", BP_EXPLAIN_INFO,
 			"%s%s was compared with older rules: the next PUBLISH is compared with "
@@ -206,19 +240,10 @@ static enum bp_explain_verdict check_topic(
 	bp_explain_add(checks, "last topic", BP_EXPLAIN_OK, "%s",
 		known ? topic : "its name is not stored");
 	if (v->topic_rule < e->rules->n_rules) {
-		json_array_append_new(rules, bp_explain_rule(e, v->topic_rule, known ? topic : NULL,
-						     v->topic_hash, &verdict));
+		json_array_append_new(
+			rules, bp_explain_rule(e, v->topic_rule, topic, v->topic_hash, &verdict));
 	} else if (known) {
-		json_t *all = bp_explain_rules(e, topic, &n, &verdict, suggestion);
-		size_t i;
-		json_t *r;
-
-		json_array_foreach(all, i, r)
-		{
-			if (json_is_true(json_object_get(r, "matches")))
-				json_array_append(rules, r);
-		}
-		json_decref(all);
+		list_matching(e, topic, rules, &verdict);
 	} else {
 		bp_explain_add(checks, "match", BP_EXPLAIN_OK, "several rules match the topic");
 		verdict = BP_EXPLAIN_VERDICT_POSSIBLE;
@@ -226,9 +251,10 @@ static enum bp_explain_verdict check_topic(
 	return verdict;
 }
 
-json_t *bp_explain_flow(
-	const struct bp_explain *e, const struct bp_flow_view *v, enum bp_explain_verdict *best)
+json_t *bp_explain_flow(const struct bp_explain *e, const struct bp_flow_view *v, const char *topic,
+	enum bp_explain_verdict *best)
 {
+	char found[BP_RULE_FILTER_MAX + 1];
 	char client[BP_TEXT_ADDRESS], broker[BP_TEXT_ADDRESS], id[256];
 	json_t *checks = json_array(), *rules = json_array();
 
@@ -240,7 +266,11 @@ json_t *bp_explain_flow(
 	check_state(v, checks);
 	check_inspected(v, checks);
 	check_tls(e, v, checks);
-	*best = check_topic(e, v, checks, rules);
+	if (topic == NULL && bp_explain_has_topic(v) &&
+		find_topic(e, v->topic_hash, found, sizeof(found)))
+		topic = found;
+	*best = check_topic(e, v, topic, checks, rules);
+	bp_explain_policy(e, v, topic, checks);
 	return json_pack("{ss ss so so so}", "client", client, "broker", broker, "client_id",
 		id[0] != '\0' ? bp_text_json(id, sizeof(id)) : json_null(), "checks", checks,
 		"rules", rules);

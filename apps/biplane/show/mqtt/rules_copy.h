@@ -2,6 +2,7 @@
 #ifndef BP_APPS_BIPLANE_SHOW_MQTT_RULES_COPY_H
 #define BP_APPS_BIPLANE_SHOW_MQTT_RULES_COPY_H
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "shm/layout.h"
@@ -18,5 +19,10 @@ static inline const char *bp_rules_filter(const struct bp_ruleset *rs, const str
 {
 	return (const char *)rs + rule->filter;
 }
+
+/* show_policy.c: the conditions of a rule of the policy except its texts, as in the configuration:
+ * "qos 0, retain true"; null: none. A new reference, NULL without memory. */
+struct bp_policy_rule;
+json_t *bp_policy_conditions(const struct bp_shm *m, const struct bp_policy_rule *r);
 
 #endif

@@ -95,7 +95,7 @@ static void write_conditions(
 		add(c, "keep_alive below %" PRIu32 "s", r->keep_alive_max + 1);
 }
 
-static json_t *conditions(const struct bp_shm *m, const struct bp_policy_rule *r)
+json_t *bp_policy_conditions(const struct bp_shm *m, const struct bp_policy_rule *r)
 {
 	char *text = NULL;
 	size_t size;
@@ -117,7 +117,7 @@ static json_t *rule_row(
 		bp_text_json(r->name, sizeof(r->name)), "action", action_name[r->action], "packet",
 		packet_name[r->packet], "topic", text(rs, r->topic, r->topic_len), "client_id",
 		text(rs, r->client, r->client_len), "user_name", text(rs, r->user, r->user_len),
-		"conditions", conditions(m, r));
+		"conditions", bp_policy_conditions(m, r));
 
 	if (row != NULL)
 		add_stats(row, m, r->slot);

@@ -489,6 +489,129 @@ static void a_client_by_its_identifier(void **state)
 	json_decref(x);
 }
 
+/* The checks of the policy, from the first one: "STATUS REASON|STATUS REASON". */
+static const char *policy_checks(const json_t *of)
+{
+	static char out[4096];
+	size_t i;
+	json_t *c;
+
+	out[0] = '\0';
+	json_array_foreach(json_object_get(of, "checks"), i, c)
+	{
+		if (strcmp(text(c, "check"), "policy") == 0)
+			snprintf(out + strlen(out), sizeof(out) - strlen(out), "%s%s %s",
+				out[0] != '\0' ? "|" : "", text(c, "status"), text(c, "reason"));
+	}
+	return out;
+}
+
+static void set_policy(void)
+{
+	static struct bp_policy_rule_spec rules[] = {
+		{.name = "known",
+			.packet = BP_POLICY_CONNECT,
+			.client = "ov*",
+			.action = BP_POLICY_ALLOW},
+		{.name = "own",
+			.packet = BP_POLICY_PUBLISH,
+			.topic = "plant/{client}/#",
+			.action = BP_POLICY_ALLOW},
+		{.name = "kept",
+			.packet = BP_POLICY_PUBLISH,
+			.topic = "plant/#",
+			.retain = 2,
+			.user = "anna",
+			.action = BP_POLICY_OBSERVE},
+		{.name = "plant",
+			.packet = BP_POLICY_PUBLISH,
+			.topic = "plant/#",
+			.action = BP_POLICY_ALLOW},
+		{.name = "reading", .packet = BP_POLICY_SUBSCRIBE, .action = BP_POLICY_ALLOW},
+	};
+
+	rig.mqtt.policy = (struct bp_policy_spec){.given = true,
+		.preset = BP_POLICY_OBSERVE,
+		.n_rules = sizeof(rules) / sizeof(rules[0]),
+		.rules = rules};
+	set_rules(BP_REPEAT_EVERY, BP_HOLD_NONE);
+}
+
+static void lose_identity(void)
+{
+	const struct bp_flow_table *t = &rig.in->table;
+
+	for (uint32_t i = 0; i < t->groups * BP_FLOW_WAYS; i++)
+		if (t->flow[i].proof != 0)
+			t->flow[i].session |= BP_SESSION_NO_ID;
+}
+
+static void decisions_of_the_policy(void **state)
+{
+	json_t *x;
+
+	x = topic(TOPIC);
+	assert_string_equal(policy_checks(x), "");
+	json_decref(x);
+	set_policy();
+	x = topic(TOPIC);
+	assert_string_equal(policy_checks(x),
+		"ok PUBLISH: rule own allows it with topic plant/{client}/#"
+		"|info PUBLISH: rule kept observes it with retain true, user_name anna"
+		"|ok PUBLISH: rule plant allows it");
+	json_decref(x);
+	x = topic("office/door");
+	assert_string_equal(policy_checks(x), "info PUBLISH: the default observes it");
+	json_decref(x);
+	rig_connect(&rig, &peer, 4, "oven");
+	x = client("oven");
+	assert_string_equal(policy_checks(element(x, "connections", 0)),
+		"ok CONNECT: rule known allows it|info PUBLISH: none was inspected yet");
+	json_decref(x);
+	/* topic names are those of the caller, where the connection has only the hash */
+	rig_publish_text(&rig, &peer, TOPIC, "20");
+	x = topic(TOPIC);
+	assert_string_equal(policy_checks(element(x, "connections", 0)),
+		"ok CONNECT: rule known allows it|ok PUBLISH on the last topic: rule own allows "
+		"it");
+	json_decref(x);
+	lose_identity();
+	x = topic(TOPIC);
+	assert_non_null(strstr(policy_checks(element(x, "connections", 0)),
+		"info the CONNECT of the client is not known"));
+	json_decref(x);
+}
+
+static void a_decision_that_is_not_made(void **state)
+{
+	json_t *x;
+
+	set_policy();
+	rig_connect(&rig, &peer, 4, "press");
+	rig_publish_text(&rig, &peer, "plant/oven/x", "20");
+	x = topic("plant/oven/x");
+	assert_string_equal(policy_checks(element(x, "connections", 0)),
+		"info CONNECT: the default observes it"
+		"|ok PUBLISH on the last topic: rule plant allows it");
+	json_decref(x);
+	rig.mqtt.policy.rules[2].user[0] = '\0';
+	set_rules(BP_REPEAT_EVERY, BP_HOLD_NONE);
+	rig_publish_text(&rig, &peer, "plant/oven/x", "20");
+	x = topic("plant/oven/x");
+	assert_non_null(strstr(policy_checks(element(x, "connections", 0)),
+		"rule plant allows it; other packets of it may have another decision"));
+	json_decref(x);
+	rig.mqtt.policy.rules[2].retain = 0;
+	strcpy(rig.mqtt.policy.rules[2].user, "anna");
+	set_rules(BP_REPEAT_EVERY, BP_HOLD_NONE);
+	lose_identity();
+	x = topic("plant/oven/x");
+	assert_non_null(strstr(policy_checks(element(x, "connections", 0)),
+		"info PUBLISH on the last topic: no decision: what rule kept asks for is not "
+		"known of this client"));
+	json_decref(x);
+}
+
 static void connections_that_are_not_inspected(void **state)
 {
 	json_t *x;
@@ -677,6 +800,8 @@ int main(void)
 		EXPLAIN(a_gateway_without_planes_or_rules),
 		EXPLAIN(a_connection_by_its_ends),
 		EXPLAIN(a_client_by_its_identifier),
+		EXPLAIN(decisions_of_the_policy),
+		EXPLAIN(a_decision_that_is_not_made),
 		EXPLAIN(connections_that_are_not_inspected),
 		EXPLAIN(counters_explain_missing_connections),
 		cmocka_unit_test(endpoints_are_parsed),
