@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "shm/rules/policy.h"
+#include "shm/rules/policy_index.h"
 
 /* Work, in units of about a nanosecond. */
 #define STEP_RULE 4u
@@ -10,18 +10,13 @@
 
 /* ---- topics ---- */
 
-struct level {
-	const uint8_t *p;
-	uint32_t n;
-};
-
 /* The levels of a packet's topic, so that they are found once for all rules. */
 #define LEVELS_MAX (BP_RULE_FILTER_MAX + 2u) /* the filter of a rule has fewer */
 struct topic {
 	const struct bp_policy_packet_view *packet;
 	uint32_t steps; /* of comparisons, in units of work */
 	uint32_t n;
-	struct level level[LEVELS_MAX];
+	struct bp_policy_level level[LEVELS_MAX];
 };
 
 static const uint8_t *end_of_level(const uint8_t *p, const uint8_t *end)
@@ -38,19 +33,19 @@ static void split(struct topic *t, const struct bp_policy_packet_view *p)
 	for (t->n = 0; t->n < LEVELS_MAX;) {
 		const uint8_t *slash = end_of_level(at, end);
 
-		t->level[t->n++] = (struct level){at, (uint32_t)(slash - at)};
+		t->level[t->n++] = (struct bp_policy_level){at, (uint32_t)(slash - at)};
 		if (slash == end)
 			return;
 		at = slash + 1;
 	}
 }
 
-static bool is_char(const struct level *l, char c)
+static bool is_char(const struct bp_policy_level *l, char c)
 {
 	return l->n == 1 && l->p[0] == (uint8_t)c;
 }
 
-static bool is_text(const struct level *l, const char *text)
+static bool is_text(const struct bp_policy_level *l, const char *text)
 {
 	return l->n == strlen(text) && memcmp(l->p, text, l->n) == 0;
 }
@@ -62,7 +57,7 @@ struct placeholder {
 	bool is, unknown; /* unknown: the CONNECT of the client was not read */
 };
 static struct placeholder placeholder_of(
-	const struct level *l, const struct bp_policy_packet_view *p)
+	const struct bp_policy_level *l, const struct bp_policy_packet_view *p)
 {
 	struct placeholder h = {.is = false};
 
@@ -77,7 +72,7 @@ static struct placeholder placeholder_of(
 }
 
 /* Of first levels: a wildcard does not match one that begins with $. */
-static bool hides(const struct level *wild, const struct level *text)
+static bool hides(const struct bp_policy_level *wild, const struct bp_policy_level *text)
 {
 	return (is_char(wild, '+') || is_char(wild, '#')) && text->n != 0 && text->p[0] == '$';
 }
@@ -89,7 +84,7 @@ static bool is_hash(const uint8_t *rest, const uint8_t *end)
 }
 
 /* One level of both: 1: the filter matches all that follows; 0: compare the next one; -1: no. */
-static int compare(struct level a, const struct level *b, bool first,
+static int compare(struct bp_policy_level a, const struct bp_policy_level *b, bool first,
 	enum bp_policy_relation relation, struct topic *t)
 {
 	const bool wild = relation != BP_POLICY_MATCHES; /* the topic may have wildcards */
@@ -105,7 +100,7 @@ static int compare(struct level a, const struct level *b, bool first,
 	if (is_char(&a, '+') || h.unknown)
 		return 0;
 	if (h.is)
-		a = (struct level){h.p, h.n};
+		a = (struct bp_policy_level){h.p, h.n};
 	if (a.p == NULL || (h.is && a.n == 0))
 		return -1;
 	t->steps += a.n / STEP_BYTES;
@@ -115,7 +110,7 @@ static int compare(struct level a, const struct level *b, bool first,
 }
 
 /* Whether a filter that begins with this level is +/#, which is the same as #. */
-static bool is_all(const struct level *first, const uint8_t *slash, const uint8_t *end)
+static bool is_all(const struct bp_policy_level *first, const uint8_t *slash, const uint8_t *end)
 {
 	return is_char(first, '+') && slash != end && is_hash(slash + 1, end);
 }
@@ -127,7 +122,7 @@ static bool filter_is(struct topic *t, const uint8_t *filter, uint32_t filter_le
 
 	for (uint32_t i = 0; i < t->n; i++) {
 		const uint8_t *slash = end_of_level(at, end);
-		const struct level a = {at, (uint32_t)(slash - at)};
+		const struct bp_policy_level a = {at, (uint32_t)(slash - at)};
 		const int r = compare(a, &t->level[i], i == 0, relation, t);
 
 		if (i == 0 && is_all(&a, slash, end) && is_char(&t->level[0], '#'))
@@ -239,10 +234,10 @@ static enum met placeholders_are(
 		return YES;
 	for (const uint8_t *at = filter;; at = slash + 1) {
 		struct placeholder h;
-		struct level l;
+		struct bp_policy_level l;
 
 		slash = end_of_level(at, end);
-		l = (struct level){at, (uint32_t)(slash - at)};
+		l = (struct bp_policy_level){at, (uint32_t)(slash - at)};
 		h = placeholder_of(&l, p);
 		if (h.unknown)
 			met = UNKNOWN;
@@ -352,7 +347,9 @@ static enum met matches(
 void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet_view *p,
 	struct bp_policy_decision *d)
 {
+	struct bp_policy_find find;
 	struct topic t;
+	uint32_t i;
 
 	t.packet = p;
 	t.n = t.steps = 0;
@@ -362,17 +359,18 @@ void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet
 		split(&t, p);
 		d->steps = p->topic_len / STEP_BYTES;
 	}
-	for (uint32_t i = 0; i < rs->n_policy; i++) {
+	bp_policy_find_begin(&find, rs, p, t.level, t.n);
+	while ((i = bp_policy_find_next(&find)) != BP_RULE_NONE) {
 		const struct bp_policy_rule *r = bp_policy_rule(rs, i);
 		const enum met met = matches(rs, r, &t, &d->fixed);
 
-		d->steps += STEP_RULE + r->topic_len / STEP_TEXT + t.steps;
-		t.steps = 0;
+		d->steps += STEP_RULE + r->topic_len / STEP_TEXT;
 		if (met == NO)
 			continue;
 		d->rule = i;
 		d->slot = r->slot;
 		d->action = met == UNKNOWN ? BP_POLICY_UNDECIDED : r->action;
-		return;
+		break;
 	}
+	d->steps += find.steps + t.steps;
 }

@@ -27,6 +27,7 @@ struct bp_policy_rule {
 	uint16_t client_star, user_star;          /* position of the *; UINT16_MAX: none */
 	uint32_t topic, client, user;             /* offsets of the texts */
 	struct bp_prefix address;
+	uint32_t next, next_of_key; /* rules of the index; BP_RULE_NONE: there are none */
 	char name[BP_RULE_NAME_MAX + 1];
 } __attribute__((aligned(64)));
 
@@ -86,11 +87,14 @@ bool bp_policy_pattern_is(const uint8_t *pattern, uint16_t len, uint16_t star, c
 
 /* For shm/rules/ruleset_build.c and shm/rules/ruleset_valid.c. */
 uint64_t bp_policy_bank_size(uint32_t max_rules);
-uint64_t bp_policy_image_size(const struct bp_policy_spec *spec);
+struct bp_policy_draft_index;
+uint64_t bp_policy_image_size(
+	const struct bp_policy_spec *spec, const struct bp_policy_draft_index *index);
 /* Writes it from h->policy to the end of the image, and fills the header; `old` as for
  * bp_ruleset_compile(). 0, or -1 with a sentence in err. */
 int bp_policy_image_write(struct bp_ruleset *h, uint8_t *image, const struct bp_policy_spec *spec,
-	uint32_t max_rules, const struct bp_ruleset *old, char *err, size_t err_size);
+	const struct bp_policy_draft_index *index, uint32_t max_rules, const struct bp_ruleset *old,
+	char *err, size_t err_size);
 bool bp_policy_image_valid(const struct bp_ruleset *rs);
 
 #endif

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "shm/hash.h"
-#include "shm/rules/policy.h"
+#include "shm/rules/policy_index.h"
 
-/* The policy in an image of rules: bp_policy_rule[], then the texts. */
+/* The policy in an image of rules: bp_policy_rule[], their index, then the texts. */
 
-#define RULE_ROOM 256u          /* texts of an average rule */
+#define RULE_ROOM 768u          /* texts and index of an average rule */
 #define BANK_FLAT (64u * 1024u) /* so that a few rules may have the longest texts */
 
 uint64_t bp_policy_bank_size(uint32_t max_rules)
@@ -22,9 +22,10 @@ static uint64_t texts_of(const struct bp_policy_rule_spec *r)
 	return strlen(r->topic) + strlen(r->client) + strlen(r->user);
 }
 
-uint64_t bp_policy_image_size(const struct bp_policy_spec *spec)
+uint64_t bp_policy_image_size(
+	const struct bp_policy_spec *spec, const struct bp_policy_draft_index *index)
 {
-	uint64_t n = 0;
+	uint64_t n = bp_policy_index_size(index);
 
 	for (uint32_t i = 0; i < spec->n_rules; i++)
 		n += sizeof(struct bp_policy_rule) + texts_of(&spec->rules[i]);
@@ -187,11 +188,12 @@ static bool assign_slots(
 }
 
 /* Built aside: `old` may be in the same bank. */
-static uint8_t *draft(struct bp_ruleset *h, const struct bp_policy_spec *spec, uint32_t max_rules,
-	const struct bp_ruleset *old)
+static uint8_t *draft(struct bp_ruleset *h, const struct bp_policy_spec *spec,
+	const struct bp_policy_draft_index *index, uint32_t max_rules, const struct bp_ruleset *old)
 {
 	const uint64_t size = h->size - h->policy;
-	uint64_t end = spec->n_rules * sizeof(struct bp_policy_rule);
+	const uint64_t index_at = spec->n_rules * sizeof(struct bp_policy_rule);
+	uint64_t end = index_at + bp_policy_index_size(index);
 	uint8_t *d = aligned_alloc(64, (size + 64) & ~63ull);
 	struct bp_policy_rule *rules = (struct bp_policy_rule *)(void *)d;
 
@@ -200,6 +202,7 @@ static uint8_t *draft(struct bp_ruleset *h, const struct bp_policy_spec *spec, u
 	memset(d, 0, size);
 	for (uint32_t i = 0; i < spec->n_rules; i++)
 		fill(&rules[i], &spec->rules[i], h->policy, d, &end);
+	bp_policy_index_write(index, h, d, index_at, rules);
 	if (assign_slots(rules, spec->n_rules, max_rules, old))
 		return d;
 	free(d);
@@ -207,7 +210,8 @@ static uint8_t *draft(struct bp_ruleset *h, const struct bp_policy_spec *spec, u
 }
 
 int bp_policy_image_write(struct bp_ruleset *h, uint8_t *image, const struct bp_policy_spec *spec,
-	uint32_t max_rules, const struct bp_ruleset *old, char *err, size_t err_size)
+	const struct bp_policy_draft_index *index, uint32_t max_rules, const struct bp_ruleset *old,
+	char *err, size_t err_size)
 {
 	uint8_t *d;
 
@@ -218,7 +222,7 @@ int bp_policy_image_write(struct bp_ruleset *h, uint8_t *image, const struct bp_
 			spec->n_rules, max_rules);
 		return -1;
 	}
-	d = draft(h, spec, max_rules, old);
+	d = draft(h, spec, index, max_rules, old);
 	if (d == NULL) {
 		snprintf(err, err_size, "no memory for the policy");
 		return -1;
@@ -265,5 +269,5 @@ bool bp_policy_image_valid(const struct bp_ruleset *rs)
 	for (uint32_t i = 0; i < rs->n_policy; i++)
 		if (!rule_valid(rs, bp_policy_rule(rs, i)))
 			return false;
-	return true;
+	return bp_policy_index_valid(rs);
 }

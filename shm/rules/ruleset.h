@@ -102,6 +102,12 @@ struct bp_ruleset_window {
 	uint32_t pad;
 };
 
+/* Of the rules of the policy: shm/rules/policy_index.h. */
+struct bp_policy_index {
+	uint32_t nodes, n_nodes;   /* offset; 0: there is none, and all rules are tested */
+	uint32_t slots, slot_mask; /* offset; their number - 1 */
+};
+
 struct bp_ruleset {
 	uint64_t generation; /* 0: empty, never built */
 	uint64_t size;       /* bytes of the image */
@@ -118,8 +124,9 @@ struct bp_ruleset {
 	uint64_t window_pane_ns; /* shortest pane of the windows that expire; 0: there are none */
 	uint32_t windows, n_windows; /* offset; of struct bp_ruleset_window, by ascending uid */
 	uint32_t policy, n_policy;   /* offset; of struct bp_policy_rule */
-	uint8_t policy_given;        /* there is a policy */
-	uint8_t policy_preset;       /* enum bp_policy_action of what matches none of its rules */
+	struct bp_policy_index policy_index;
+	uint8_t policy_given;  /* there is a policy */
+	uint8_t policy_preset; /* enum bp_policy_action of what matches none of its rules */
 	struct bp_mirror_target clone;
 };
 

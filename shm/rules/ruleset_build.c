@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/rules/policy.h"
+#include "shm/rules/policy_index.h"
 #include "shm/rules/ruleset_draft.h"
 
 /*
@@ -25,7 +25,8 @@ int bp_draft_too_big(struct bp_draft *d, uint64_t need)
 {
 	snprintf(d->err, d->err_size,
 		"%u rules need at least %llu bytes compiled, their bank in the segment has %llu; "
-		"shorten the topic filters, or raise mqtt.max_rules and restart",
+		"shorten the topic filters, or raise mqtt.max_rules or mqtt.max_policy_rules and "
+		"restart",
 		d->n, (unsigned long long)need, (unsigned long long)d->bank_size);
 	return -1;
 }
@@ -61,7 +62,8 @@ static int layout(struct bp_draft *d, struct bp_ruleset *h)
 	const uint64_t policy = aligned(texts + d->text_bytes);
 
 	h->policy = (uint32_t)policy;
-	h->size = (policy + bp_policy_image_size(d->policy) + 7) & ~7ull; /* copied in words */
+	h->size = (policy + bp_policy_image_size(d->policy, d->policy_index) + 7) &
+		  ~7ull; /* copied in words */
 	if (h->size > d->bank_size || h->size > IMAGE_MAX)
 		return bp_draft_too_big(d, h->size);
 	h->rules = (uint32_t)rules;
@@ -192,6 +194,9 @@ static int draft_init(struct bp_draft *d)
 	if (!d->spec || !d->rules || !d->sources || !d->strings || !d->source_index || !d->nodes ||
 		!d->tails || !d->edges || !d->edge_index)
 		return bp_draft_no_memory(d);
+	d->policy_index = bp_policy_index_build(d->policy, d->key);
+	if (d->policy_index == NULL)
+		return bp_draft_no_memory(d);
 	bp_draft_node_add(d); /* the root */
 	return 0;
 }
@@ -207,6 +212,7 @@ static void draft_free(struct bp_draft *d)
 	free(d->tails);
 	free(d->edges);
 	free(d->edge_index);
+	bp_policy_index_free(d->policy_index);
 }
 
 /* The parts follow the rules. */
@@ -223,8 +229,8 @@ static uint32_t count_all(const struct bp_rule_spec *specs, uint32_t n)
 static int write_policy(const struct bp_draft *d, struct bp_ruleset *h, uint8_t *image,
 	const struct bp_ruleset_input *input)
 {
-	return bp_policy_image_write(
-		h, image, d->policy, input->max_policy_rules, input->old, d->err, d->err_size);
+	return bp_policy_image_write(h, image, d->policy, d->policy_index, input->max_policy_rules,
+		input->old, d->err, d->err_size);
 }
 
 int bp_ruleset_compile(void *bank, uint64_t bank_size, const struct bp_ruleset_input *input,

@@ -22,6 +22,7 @@ struct bp_draft_tails {
 
 struct bp_draft {
 	const struct bp_policy_spec *policy;
+	struct bp_policy_draft_index *policy_index;
 	const struct bp_rule_spec *specs;
 	uint32_t n_specs;
 	uint32_t n; /* rules, and the parts of combinations after them */
