@@ -869,7 +869,7 @@ bool bp_alarm_copies_states_known(struct bp_alarm_copies *c)
 		bp_alarm_store_poll_states(c->store);
 		return false;
 	}
-	return bp_shared_states_offer(c->states);
+	return bp_shared_states_known(c->states);
 }
 
 void bp_alarm_copies_free(struct bp_alarm_copies *c)

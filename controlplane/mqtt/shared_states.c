@@ -72,6 +72,7 @@ struct bp_shared_states {
 	uint64_t rules_active, dp_started_ns;          /* for which all raised pairs were offered */
 	uint64_t offer_again_ns;                       /* 0: not */
 	uint64_t refused_ns;                           /* sent again */
+	uint64_t offered_to;                           /* in the ring: end of the last offer */
 	struct bp_fleet_rule_counters counters, shown; /* shown: in the segment */
 	struct bp_log_limit log_ahead;
 };
@@ -477,6 +478,7 @@ static bool make_offer(struct bp_shared_states *s, const struct pair *p)
 	memcpy(at + sizeof(head), &o, sizeof(o));
 	memcpy(at + sizeof(head) + sizeof(o), p->topic, p->topic_len);
 	bp_ring_commit(ring, mark);
+	s->offered_to = bp_ring_head(ring);
 	return true;
 }
 
@@ -512,7 +514,8 @@ static void expire(struct bp_shared_states *s)
 		drop(s, p);
 }
 
-bool bp_shared_states_offer(struct bp_shared_states *s)
+/* False: the ring is full. */
+static bool offer_all(struct bp_shared_states *s)
 {
 	struct pair *p;
 
@@ -525,6 +528,14 @@ bool bp_shared_states_offer(struct bp_shared_states *s)
 	return p == NULL;
 }
 
+/* Only one worker reads the offers, before what follows them in its ring: the others continue once
+ * it has moved the tail. */
+bool bp_shared_states_known(struct bp_shared_states *s)
+{
+	return offer_all(s) &&
+	       (s->shm->workers == 1 || bp_ring_tail(&s->shm->adopt_offers[0]) >= s->offered_to);
+}
+
 void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *store)
 {
 	send_refused(s);
@@ -532,7 +543,7 @@ void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *st
 		bp_alarm_store_poll_states(store);
 	bp_shared_states_send(s, store);
 	offer_again(s);
-	(void)bp_shared_states_offer(s); /* a full ring: the rest at the next tick */
+	(void)offer_all(s); /* a full ring: the rest at the next tick */
 	expire(s);
 }
 
@@ -545,6 +556,8 @@ struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm)
 	if (s == NULL)
 		return NULL;
 	s->shm = shm;
+	/* an earlier process may have offered states that are not read yet */
+	s->offered_to = bp_ring_head(&shm->adopt_offers[0]);
 	for (unsigned i = 0; i < LISTS; i++)
 		TAILQ_INIT(&s->list[i]);
 	TAILQ_INIT(&s->offers);

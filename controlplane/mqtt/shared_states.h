@@ -32,8 +32,9 @@ void bp_shared_states_put(
 	struct bp_shared_states *s, const char *uid, enum bp_alarm_state_put result);
 /* Sends changes to Redis. */
 void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *store);
-/* Offers states to the worker. False: its ring is full. */
-bool bp_shared_states_offer(struct bp_shared_states *s);
+/* Offers states to the worker. False: another answer to a worker may be read before some of them.
+ */
+bool bp_shared_states_known(struct bp_shared_states *s);
 /* As often as changes of others are to be read: reads them, and offers states to the worker. */
 void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *store);
 

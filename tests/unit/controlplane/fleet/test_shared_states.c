@@ -389,6 +389,37 @@ static void cleared_before_the_offer_is_read(void **state)
 	assert_int_equal(publish(a, "81").state, BP_ALARM_RAISED);
 }
 
+/* A connection of the second worker may continue when the first one, to which states are offered,
+ * has read them. */
+static void other_workers_wait_for_the_states(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	both_up(f);
+	assert_int_equal(publish(a, "81").state, BP_ALARM_RAISED);
+	while (bp_ring_used(&two.shm.adopt_offers[0]) == 0) {
+		bp_shared_states_tick(a->states, a->store);
+		bp_shared_states_tick(b->states, b->store);
+		event_base_loop(f->base, EVLOOP_NONBLOCK);
+	}
+	assert_true(bp_shared_states_known(b->states)); /* of the same ring */
+	two.shm.workers = 2;
+	assert_false(bp_shared_states_known(b->states));
+	/* a control plane that was restarted does not know what it has offered */
+	stop_control(b);
+	two.shm.workers = 1;
+	start_control(f, 1);
+	two.shm.workers = 2;
+	assert_false(bp_shared_states_known(b->states));
+	two.shm.workers = 1;
+	bp_mqtt_worker_tick(b->rig->in, b->rig->mono_ns);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_STATE_RAISED), 1);
+	two.shm.workers = 2;
+	assert_true(bp_shared_states_known(b->states));
+	two.shm.workers = 1;
+}
+
 static void repeats_are_no_raises(void **state)
 {
 	struct fixture *f = *state;
@@ -615,6 +646,7 @@ int main(void)
 		CASE(raised_twice),
 		CASE(later_raise_has_the_lower_number),
 		CASE(raise_of_before_the_clear_is_ignored),
+		CASE(other_workers_wait_for_the_states),
 		CASE(cleared_before_the_offer_is_read),
 		CASE(repeats_are_no_raises),
 		CASE(unknown_rule_until_a_reload),
