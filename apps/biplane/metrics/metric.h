@@ -69,6 +69,13 @@ struct bp_metric_rule {
 	uint64_t count[4]; /* in the order of struct bp_rule_stats */
 };
 
+/* The same of the policy. */
+struct bp_metric_policy {
+	char name[BP_METRIC_TEXT(BP_RULE_NAME_MAX)];
+	const char *action; /* NULL: invalid */
+	uint64_t decisions, undecided;
+};
+
 /* One rendering. */
 struct bp_metrics {
 	const struct bp_shm *shm;
@@ -77,6 +84,8 @@ struct bp_metrics {
 	char port[BP_MAX_PORTS][BP_METRIC_TEXT(BP_NAME_MAX)]; /* "": no name yet */
 	struct bp_metric_rule *rule;
 	uint32_t n_rules;
+	struct bp_metric_policy *policy; /* and the default */
+	uint32_t n_policy;               /* 0: no policy */
 	/* of apps/biplane/metrics/metrics_out.c */
 	FILE *out;
 	enum bp_metrics_format format;
@@ -90,6 +99,9 @@ bool bp_metrics_has_mqtt(const struct bp_metrics *m);
 
 /* The active rules in m->rule, as `show rules` has them. False: no memory. */
 bool bp_metrics_read_rules(struct bp_metrics *m);
+/* The same of the policy, in m->policy. */
+bool bp_metrics_read_policy(struct bp_metrics *m);
+extern const struct bp_metric bp_metrics_policy[]; /* ends with name NULL */
 
 /* Labels of a sample, their values valid as bp_metric_text() returns them; ends with name NULL. */
 struct bp_metric_label {

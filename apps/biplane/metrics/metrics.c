@@ -210,12 +210,13 @@ int bp_metrics_write_as(const struct bp_shm *shm, enum bp_metrics_format format,
 	for (unsigned p = 0; p < m->n_ports; p++)
 		bp_metric_text(m->port[p], sizeof(m->port[p]), shm->ports[p].name,
 			sizeof(shm->ports[p].name) - 1);
-	rc = !shm || bp_metrics_read_rules(m) ? 0 : -1;
+	rc = !shm || (bp_metrics_read_rules(m) && bp_metrics_read_policy(m)) ? 0 : -1;
 	if (rc == 0)
 		bp_metrics_write_families(m);
 	if (ferror(out))
 		rc = -1;
 	free(m->rule);
+	free(m->policy);
 	free(m);
 	return rc;
 }

@@ -406,6 +406,7 @@ static const struct bp_metric alarms[] = {
 
 const struct bp_metric_table bp_metrics_mqtt[] = {
 	{"MQTT rules", rules},
+	{"MQTT policy", bp_metrics_policy},
 	{"MQTT inspection", inspection},
 	{"Alarms and publisher", alarms},
 	{NULL, NULL},

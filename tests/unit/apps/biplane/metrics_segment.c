@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "biplane/policy.h"
 #include "config/config.h"
 #include "config/segment.h"
 #include "services/mqtt/flow.h"
@@ -133,6 +134,9 @@ static void fill_nodes(struct bp_shm *shm)
 static void fill_rules(struct bp_shm *shm)
 {
 	struct bp_rule_spec spec[2] = {0};
+	struct bp_policy_rule_spec own = {.name = "own \"y\"", .action = BP_POLICY_ALLOW};
+	const struct bp_policy_spec policy = {
+		.given = true, .preset = BP_POLICY_OBSERVE, .n_rules = 1, .rules = &own};
 	char err[512];
 	const uint64_t next = bp_generation_next(&shm->rules);
 
@@ -140,10 +144,21 @@ static void fill_rules(struct bp_shm *shm)
 		snprintf(spec[i].name, sizeof(spec[i].name), "%s", i == 0 ? "hot" : "cold \"x\"");
 		snprintf(spec[i].filter, sizeof(spec[i].filter), "t/%u", i);
 	}
-	check(bp_ruleset_build(bp_generation_bank(&shm->rules, next), shm->rules.bank_size, spec, 2,
-		      shm->max_rules, NULL, NULL, next >> 1, 1, err, sizeof(err)) == 0,
+	check(bp_ruleset_compile(bp_generation_bank(&shm->rules, next), shm->rules.bank_size,
+		      &(struct bp_ruleset_input){.specs = spec,
+			      .n = 2,
+			      .max_rules = shm->max_rules,
+			      .policy = &policy,
+			      .max_policy_rules = shm->max_policy_rules,
+			      .generation = next >> 1,
+			      .now_ns = 1},
+		      err, sizeof(err)) == 0,
 		err);
 	bp_generation_publish(&shm->rules, next);
+	for (uint64_t i = 0; i < WORKERS * (shm->max_policy_rules + 1ull); i++) {
+		atomic_store(&shm->policy_stats[i].matched, 50 + i % (shm->max_policy_rules + 1));
+		atomic_store(&shm->policy_stats[i].undecided, 3);
+	}
 	for (unsigned i = 0; i < 2; i++) {
 		const struct bp_rule *r = bp_ruleset_rule(bp_shm_rules(shm, next), i);
 

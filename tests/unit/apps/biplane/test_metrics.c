@@ -86,6 +86,10 @@ static void values_of_the_segment(void **state)
 		"biplane_netlink_state{state=\"off\"} 0",
 		"biplane_rule_matches_total{rule=\"hot\"} 800",
 		"biplane_rule_alarms_cleared_total{rule=\"cold \\\"x\\\"\"} 22",
+		"biplane_policy_rule_decisions_total{rule=\"own \\\"y\\\"\",action=\"allow\"} 102",
+		("biplane_policy_rule_decisions_total{rule=\"(default)\",action=\"observe\"} "
+		 "100"),
+		"biplane_policy_rule_undecided_total{rule=\"(default)\"} 6",
 		"biplane_table_entries{table=\"rules\"} 2",
 		"biplane_table_capacity{table=\"rules\"} 8",
 		"biplane_table_entries{table=\"aggregation_streams\"} 7",
@@ -341,6 +345,7 @@ static void an_empty_segment_has_metrics(void **state)
 	text = written(BP_METRICS_AS_OPENMETRICS);
 	assert_non_null(strstr(text, "\nbiplane_plane_up{plane=\"dataplane\"} 0\n"));
 	assert_null(strstr(text, "biplane_rule_matches"));
+	assert_null(strstr(text, "biplane_policy_rule"));
 	assert_null(strstr(text, "biplane_port_link_up"));
 	check_openmetrics(text);
 	free(text);
@@ -393,6 +398,21 @@ static void rules_outside_of_their_bank_are_not_read(void **state)
 	}
 	rs->rules = rules;
 	rs->n_rules = 2;
+	rs->n_policy = shm.max_policy_rules + 1;
+	text = written(BP_METRICS_AS_TEXT);
+	contains(text,
+		"biplane_policy_rule_decisions_total{rule=\"(default)\",action=\"observe\"} 100");
+	assert_null(strstr(text, "rule=\"own"));
+	free(text);
+	rs->n_policy = 1;
+	rs->policy = (uint32_t)shm.rules.bank_size - 64;
+	text = written(BP_METRICS_AS_TEXT);
+	assert_null(strstr(text, "rule=\"own"));
+	free(text);
+	rs->policy_preset = 200;
+	text = written(BP_METRICS_AS_TEXT);
+	assert_null(strstr(text, "biplane_policy_rule_decisions_total{"));
+	free(text);
 	text = written(BP_METRICS_AS_TEXT);
 	assert_non_null(strstr(text, "biplane_rule_matches"));
 	free(text);
