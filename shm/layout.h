@@ -21,6 +21,7 @@
 #include "shm/ring.h"
 #include "shm/generation.h"
 #include "shm/rules/part_state.h"
+#include "shm/rules/policy_rate.h"
 #include "shm/rules/rule_state.h"
 #include "shm/rules/sparkplug_state.h"
 #include "shm/rules/watch.h"
@@ -57,12 +58,16 @@
  *   rules        CP            two banks of an image, see shm/rules/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
  *   policy_stats DP worker     struct bp_policy_stats, [worker * (max_policy_rules + 1) + slot];
- * slot 0: packets that match no rule of the policy rule_state   DP worker     state of (rule,
- * topic); shared by workers with compare-and-swap sparkplug    DP worker     births of Sparkplug B:
- * shm/rules/sparkplug_state.h; shared likewise watch        DP worker     time of the last
- * publication on topics of absence rules; shared by workers with compare-and-swap watch_topic  DP
- * worker     the text of these topics part_state   DP worker     truths of parts of combinations;
- * shared likewise window_buckets, windows  DP worker  windows of (rule, topic): shm/rules/window.h
+ *                              slot 0: packets that match no rule of the policy
+ *   policy_rates DP worker     token buckets: shm/rules/policy_rate.h; shared by workers with
+ *                              compare-and-swap
+ *   rule_state   DP worker     state of (rule, topic); shared likewise
+ *   sparkplug    DP worker     births of Sparkplug B: shm/rules/sparkplug_state.h; shared likewise
+ *   watch        DP worker     time of the last publication on topics of absence rules; shared
+ *                              likewise
+ *   watch_topic  DP worker     the text of these topics
+ *   part_state   DP worker     truths of parts of combinations; shared likewise
+ *   window_buckets, windows    DP worker, windows of (rule, topic): shm/rules/window.h
  *   alarm_ring   DP worker     byte rings, one per worker: see shm/ring.h
  *   alarm_tail   CP            struct bp_ring_tail, one per worker: how far the rings were read
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
@@ -299,6 +304,7 @@ struct bp_shm {
 	uint32_t max_rules;
 	struct bp_policy_stats *policy_stats;
 	uint32_t max_policy_rules;
+	struct bp_policy_rates policy_rates;
 	struct bp_rule_state *rule_state;
 	uint64_t rule_state_len;
 	struct bp_sparkplug_state *sparkplug;

@@ -108,7 +108,18 @@ static void check_fields(
 	}
 }
 
-/* The section of a rule. */
+/* Sections of a rule. */
+void bp_check_policy_rate(struct bp_reader *r, const struct bp_yaml *n, void *base)
+{
+	const struct bp_policy_rule_spec *rule = base;
+	const struct bp_yaml *per = bp_good(n, "per");
+
+	if (per != NULL && rule->rate_per == BP_POLICY_PER_TOPIC &&
+		rule->packet == BP_POLICY_CONNECT)
+		bp_error(r->messages, per->line, per->column,
+			"%s.per: a CONNECT has no topic; expected client or address", r->path);
+}
+
 void bp_check_policy_keep_alive(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	const struct bp_policy_rule_spec *rule = base;

@@ -45,6 +45,7 @@ static const char *const policy_packet_names[] = {
 static const char *const policy_anonymous_names[] = {"any", "true", "false", NULL};
 static const char *const policy_version_names[] = {"any", "", "", "3.1", "3.1.1", "5.0", NULL};
 static const char *const policy_qos_names[] = {"any", "0", "1", "2", NULL};
+static const char *const policy_per_names[] = {"client", "address", "topic", NULL};
 static const char *const policy_retain_names[] = {"any", "false", "true", NULL};
 
 static const struct bp_list_layout policy_list = {
@@ -184,6 +185,11 @@ static bool has_percentile(const void *base)
 	return ((const struct bp_rule_spec *)base)->window.function == BP_WINDOW_PERCENTILE;
 }
 
+static bool has_burst(const void *base)
+{
+	return ((const struct bp_policy_rule_spec *)base)->rate_burst != 0;
+}
+
 static bool has_member(const void *base)
 {
 	return is_sparkplug(base) &&
@@ -264,6 +270,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Maximum number of rules and of parts of combinations together; the shared segment has memory for this number."},
 	{.path = "mqtt.max_policy_rules", .type = &bp_type_uint, AT(max_policy_rules), .max = 65536, .preset = "1024",
 	 .help = "Maximum number of rules of the policy; the shared segment has memory for this number."},
+	{.path = "mqtt.max_policy_rates", .type = &bp_type_uint, AT(max_policy_rates), .min = 1, .max = 4194304, .preset = "65536",
+	 .help = "Maximum number of clients, addresses and topics whose rate is stored, for each rule of the policy with rate. At the limit the token bucket that is full the soonest is used for another one; its former owner may send a burst again, and this is counted."},
 	{.path = "mqtt.alarm_queue_size", .type = &bp_type_size, AT(alarm_queue_size), .min = 64 * KIB, .max = GIB, .preset = "8MiB",
 	 .help = "Size of each worker's queue of alarms for the publisher. An alarm larger than a quarter of the queue, payload included, is dropped and counted."},
 
@@ -485,6 +493,14 @@ static const struct bp_setting rows[] = {
 	 .help = "CONNECTs with a longer keep-alive, or with none; 65535s: only those with none."},
 	{.path = "mqtt.policy.rules[].keep_alive.below", .type = &bp_type_duration, IN(bp_policy_rule_spec, keep_below), .flags = BP_RELOAD, .min = 2 * S, .max = 65535 * S, .scale = S, GIVEN(bp_policy_rule_spec, has_keep_below), .preset_text = "none",
 	 .help = "CONNECTs with a shorter keep-alive. With above: both must be met."},
+	{.path = "mqtt.policy.rules[].rate", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_policy_rule_spec, has_rate), .check = bp_check_policy_rate,
+	 .help = "Rate of the packets that meet all other conditions of the rule. Those above it match the rule; later rules decide about the others."},
+	{.path = "mqtt.policy.rules[].rate.per", .type = &bp_type_enum, IN(bp_policy_rule_spec, rate_per), .flags = BP_REQUIRED | BP_RELOAD, .enum_names = policy_per_names,
+	 .help = "Packets that are counted together: those of a client identifier from one address (client); those from one address (address), of IPv6 from one /64; or those with one topic, from all clients (topic). Packets of a client without a known identifier are counted by its address."},
+	{.path = "mqtt.policy.rules[].rate.above", .type = &bp_type_packet_rate, IN(bp_policy_rule_spec, rate), .flags = BP_REQUIRED | BP_RELOAD, .min = 1, .max = 1000000,
+	 .help = "Average rate that is not exceeded. Each topic filter of a SUBSCRIBE counts as a packet."},
+	{.path = "mqtt.policy.rules[].rate.burst", .type = &bp_type_uint, IN(bp_policy_rule_spec, rate_burst), .flags = BP_RELOAD, .min = 1, .max = 1000000, .present = has_burst, .preset_text = "the number of above",
+	 .help = "Number of packets that may arrive at once after a pause."},
 };
 /* clang-format on */
 

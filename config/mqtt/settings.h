@@ -91,7 +91,7 @@ struct bp_config_mqtt {
 	uint32_t max_combination_values;
 	uint32_t max_windows, max_window_values;
 	uint32_t max_rules;
-	uint32_t max_policy_rules;
+	uint32_t max_policy_rules, max_policy_rates;
 	uint64_t alarm_queue_size; /* bytes per worker */
 	struct bp_config_publisher publisher;
 	struct bp_config_kafka kafka;

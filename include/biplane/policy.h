@@ -33,6 +33,14 @@ enum bp_policy_action {
 
 enum bp_policy_identity { BP_POLICY_EVERYBODY, BP_POLICY_ANONYMOUS, BP_POLICY_USERS };
 
+/* Whose packets a rate counts. */
+enum bp_policy_rate_per { BP_POLICY_PER_CLIENT, BP_POLICY_PER_ADDRESS, BP_POLICY_PER_TOPIC };
+
+struct bp_policy_rate {
+	uint32_t packets;
+	uint32_t interval_s; /* in which they are allowed */
+};
+
 #define BP_POLICY_PATTERN_MAX 255 /* bytes of a pattern of client identifiers or user names */
 #define BP_POLICY_CLIENT_LEVEL "{client}"
 #define BP_POLICY_USER_LEVEL "{user}"
@@ -54,6 +62,10 @@ struct bp_policy_rule_spec {
 	uint32_t packet_larger_than; /* all but wills: bytes after the fixed header */
 	/* CONNECT: seconds; a keep-alive of 0, which is none, is above each number */
 	uint32_t keep_above, keep_below;
+	bool has_rate;    /* only packets above it match */
+	uint8_t rate_per; /* enum bp_policy_rate_per */
+	struct bp_policy_rate rate;
+	uint32_t rate_burst; /* packets at once; 0: those of an interval */
 	/* Exact, or with one *, which is any text. "": any client, any user name or none. */
 	char client[BP_POLICY_PATTERN_MAX + 1];
 	char user[BP_POLICY_PATTERN_MAX + 1];

@@ -51,6 +51,7 @@ static void set_tables(struct bp_mqtt_worker *in, struct bp_shm *shm, unsigned w
 	in->rule_stats = &shm->rule_stats[(uint64_t)worker * shm->max_rules];
 	in->policy_stats = &shm->policy_stats[(uint64_t)worker * (shm->max_policy_rules + 1)];
 	in->max_policy_rules = shm->max_policy_rules;
+	in->policy_rates = &shm->policy_rates;
 	in->rule_state = shm->rule_state;
 	in->rule_state_len = shm->rule_state_len;
 	in->sparkplug = shm->sparkplug;

@@ -50,6 +50,7 @@ struct bp_mqtt_worker {
 	struct bp_rule_stats *rule_stats;     /* this worker's row */
 	struct bp_policy_stats *policy_stats; /* likewise */
 	uint32_t max_policy_rules;
+	const struct bp_policy_rates *policy_rates; /* of all workers */
 	uint64_t now_ns, mono_ns;
 	uint64_t transition; /* the highest one that this worker has used */
 	uint32_t now_ticks;

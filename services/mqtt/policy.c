@@ -31,6 +31,9 @@ static struct bp_policy_packet_view view_of(
 		.known = is_known(f),
 		.address = f->client_ip,
 		.keep_alive = BP_POLICY_KEEP_ALIVE_UNKNOWN,
+		.rates = in->policy_rates,
+		.hash_key = in->topic_key,
+		.mono_ns = in->mono_ns,
 		.client_len = f->client_id_len};
 
 	/* of a search: it may be that of bytes that were none */
@@ -80,6 +83,7 @@ static bool decide(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	}
 	bp_policy_decide(in->rules, v, d);
 	bp_work_add(&in->work, d->steps);
+	in->counters->v[BP_C_POLICY_BUCKET_EVICTED] += d->buckets_evicted;
 	count(in, f, v, d);
 	return true;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "shm/hash.h"
 #include "shm/rules/policy_index.h"
 
 /* Work, in units of about a nanosecond. */
 #define STEP_RULE 4u
 #define STEP_TEXT 4u   /* bytes of a filter that are read in one */
 #define STEP_BYTES 16u /* bytes that are compared in one */
+#define STEP_RATE 20u
 
 /* ---- topics ---- */
 
@@ -287,6 +289,11 @@ static enum met both(enum met a, enum met b)
 	return a == NO || b == NO ? NO : a == UNKNOWN || b == UNKNOWN ? UNKNOWN : YES;
 }
 
+static bool of_topics(const struct bp_policy_rule *r)
+{
+	return r->rate_period_ns != 0 && r->rate_per == BP_POLICY_PER_TOPIC;
+}
+
 /* What is the same for all packets of a type and topic on a connection. */
 static enum met is_of_connection(
 	const struct bp_ruleset *rs, const struct bp_policy_rule *r, struct topic *t)
@@ -296,6 +303,7 @@ static enum met is_of_connection(
 
 	if ((r->packet != BP_POLICY_ANY && r->packet != p->packet) ||
 		(r->version != 0 && r->version != p->version) ||
+		(of_topics(r) && !has_topic(p->packet)) ||
 		(r->port != 0 && p->port != 0 && r->port != p->port) || !address_is(r, p))
 		return NO;
 	met = both(r->port != 0 && p->port == 0 ? UNKNOWN : YES, keep_alive_is(r, p));
@@ -308,7 +316,8 @@ static enum met is_of_connection(
 
 static bool varies(const struct bp_policy_rule *r)
 {
-	return r->qos != 0 || r->retain != 0 || r->has_size || r->has_packet_size;
+	return r->qos != 0 || r->retain != 0 || r->has_size || r->has_packet_size ||
+	       r->rate_period_ns != 0;
 }
 
 static bool has_message(const struct bp_policy_rule *r)
@@ -330,8 +339,8 @@ static enum met is_of_packet(const struct bp_policy_rule *r, const struct bp_pol
 	return p->packet_size == 0 ? UNKNOWN : p->packet_size > r->packet_larger_than ? YES : NO;
 }
 
-/* Whether the packet of `t` has all that the rule gives. Clears *fixed if this may differ for the
- * next one of its type and topic on the connection. */
+/* Whether the packet of `t` has all that the rule gives, without the rate. Clears *fixed if this
+ * may differ for the next one of its type and topic on the connection. */
 static enum met matches(
 	const struct bp_ruleset *rs, const struct bp_policy_rule *r, struct topic *t, bool *fixed)
 {
@@ -342,6 +351,55 @@ static enum met matches(
 	if (varies(r))
 		*fixed = false;
 	return both(met, is_of_packet(r, t->packet));
+}
+
+/* An address, of IPv6 its /64: one client has all others of that. */
+static uint64_t address_key(const struct bp_policy_packet_view *p)
+{
+	return bp_hash_bytes(p->hash_key, p->address, p->ip6 ? 8 : 4);
+}
+
+/*
+ * Of the rule and a client, an address or a topic. A client is its identifier at its address: with
+ * the identifier of another client a sender does not use that one's rate.
+ */
+static uint64_t rate_key(const struct bp_policy_rule *r, const struct bp_policy_packet_view *p)
+{
+	uint64_t h;
+
+	if (r->rate_per == BP_POLICY_PER_TOPIC) {
+		h = bp_hash_bytes(p->hash_key, p->topic, p->topic_len);
+	} else {
+		h = address_key(p);
+		if (r->rate_per == BP_POLICY_PER_CLIENT && p->client != NULL) {
+			const uint64_t key[2] = {h, p->hash_key[1]};
+
+			h = bp_hash_bytes(key, p->client, p->client_len);
+		}
+	}
+	h = bp_mix64(h ^ r->uid) | 1;
+	return r->rate_per == BP_POLICY_PER_ADDRESS ? h | BP_POLICY_KEY_LASTING
+						    : h & ~BP_POLICY_KEY_LASTING;
+}
+
+/*
+ * The rate of a rule, whose other conditions are met: to be called for each packet once, in the
+ * order of the rules, and for no rule after the one that decides, because it counts the packet.
+ */
+static enum met rate_is(const struct bp_policy_rule *r, const struct bp_policy_packet_view *p,
+	struct bp_policy_decision *d)
+{
+	bool evicted, exceeded;
+
+	if (r->rate_period_ns == 0)
+		return YES;
+	if (p->rates == NULL)
+		return UNKNOWN;
+	exceeded = bp_policy_rate_exceeded(p->rates, rate_key(r, p), r->rate_period_ns,
+		r->rate_depth_ns, p->mono_ns, &evicted);
+	d->steps += STEP_RATE;
+	d->buckets_evicted += evicted;
+	return exceeded ? YES : NO;
 }
 
 void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet_view *p,
@@ -362,9 +420,11 @@ void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet
 	bp_policy_find_begin(&find, rs, p, t.level, t.n);
 	while ((i = bp_policy_find_next(&find)) != BP_RULE_NONE) {
 		const struct bp_policy_rule *r = bp_policy_rule(rs, i);
-		const enum met met = matches(rs, r, &t, &d->fixed);
+		enum met met = matches(rs, r, &t, &d->fixed);
 
 		d->steps += STEP_RULE + r->topic_len / STEP_TEXT;
+		if (met != NO)
+			met = both(met, rate_is(r, p, d));
 		if (met == NO)
 			continue;
 		d->rule = i;

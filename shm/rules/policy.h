@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "biplane/policy.h"
+#include "shm/rules/policy_rate.h"
 #include "shm/rules/ruleset.h"
 
 /* A rule of the policy in the image of the rules. Offsets are from the start of that image. */
@@ -23,6 +24,8 @@ struct bp_policy_rule {
 	/* with `has_keep_alive`: of a CONNECT, from the first to the second */
 	uint32_t keep_alive_min, keep_alive_max;
 	uint8_t has_address, has_size, has_packet_size, has_keep_alive;
+	uint8_t rate_per;                         /* enum bp_policy_rate_per */
+	uint64_t rate_period_ns, rate_depth_ns;   /* of bp_policy_rate_exceeded(); 0: no rate */
 	uint16_t topic_len, client_len, user_len; /* 0: any */
 	uint16_t client_star, user_star;          /* position of the *; UINT16_MAX: none */
 	uint32_t topic, client, user;             /* offsets of the texts */
@@ -56,7 +59,11 @@ struct bp_policy_packet_view {
 	uint32_t size;      /* bytes of payload */
 	/* Bytes after the fixed header; 0: unknown, or it is a will, which is no packet. */
 	uint32_t packet_size;
-	uint32_t keep_alive; /* of a CONNECT, seconds, or a constant below */
+	uint32_t keep_alive; /* of a CONNECT, seconds, or a constant above */
+	/* NULL: the rates are not known, and remain unchanged */
+	const struct bp_policy_rates *rates;
+	const uint64_t *hash_key; /* of `rates`, two words */
+	uint64_t mono_ns;
 };
 
 struct bp_policy_decision {
@@ -66,6 +73,7 @@ struct bp_policy_decision {
 	uint32_t rule;  /* index; n_policy: no rule, the default */
 	uint32_t slot;  /* of the statistics */
 	uint32_t steps; /* units of work */
+	uint32_t buckets_evicted;
 };
 
 /* Decides by the policy of the image, which has one (policy_given). */

@@ -55,6 +55,10 @@ static uint64_t uid_of(const struct bp_policy_rule_spec *r)
 	h = bp_mix64(h ^ (r->has_packet_size ? r->packet_larger_than + 1ull : 0));
 	h = bp_mix64(h ^ (r->has_keep_above ? r->keep_above + 1ull : 0));
 	h = bp_mix64(h ^ (r->has_keep_below ? r->keep_below + 1ull : 0));
+	if (r->has_rate) {
+		h = bp_mix64(h ^ (r->rate.packets | (uint64_t)r->rate.interval_s << 32));
+		h = bp_mix64(h ^ (r->rate_burst | (uint64_t)(r->rate_per + 1) << 32));
+	}
 	if (r->has_address) {
 		const uint64_t key[2] = {h, r->address.length | (uint64_t)r->address.family << 8};
 
@@ -82,6 +86,11 @@ static uint32_t put_text(uint32_t at, uint8_t *d, uint64_t *end, const char *tex
 	return offset;
 }
 
+static uint32_t burst_of(const struct bp_policy_rule_spec *r)
+{
+	return r->rate_burst != 0 ? r->rate_burst : r->rate.packets;
+}
+
 static void fill(struct bp_policy_rule *r, const struct bp_policy_rule_spec *spec, uint32_t at,
 	uint8_t *d, uint64_t *end)
 {
@@ -99,6 +108,11 @@ static void fill(struct bp_policy_rule *r, const struct bp_policy_rule_spec *spe
 	r->has_size = spec->has_size;
 	r->has_packet_size = spec->has_packet_size;
 	r->packet_larger_than = spec->packet_larger_than;
+	if (spec->has_rate) {
+		r->rate_per = spec->rate_per;
+		r->rate_period_ns = spec->rate.interval_s * 1000000000ull / spec->rate.packets;
+		r->rate_depth_ns = r->rate_period_ns * burst_of(spec);
+	}
 	r->has_keep_alive = spec->has_keep_alive;
 	r->keep_alive_min = spec->has_keep_above ? spec->keep_above + 1 : 0;
 	r->keep_alive_max = spec->has_keep_below ? spec->keep_below - 1 : BP_POLICY_KEEP_ALIVE_NONE;
@@ -242,6 +256,9 @@ static bool text_inside(const struct bp_ruleset *rs, uint32_t at, uint16_t len)
 	return at <= rs->size && len <= rs->size - at;
 }
 
+/* No sum with a time exceeds 64 bits. */
+#define RATE_DEPTH_MAX (UINT64_MAX / 4)
+
 static bool star_inside(uint16_t star, uint16_t len)
 {
 	return star == UINT16_MAX || star < len;
@@ -252,7 +269,9 @@ static bool rule_valid(const struct bp_ruleset *rs, const struct bp_policy_rule 
 	return r->packet < BP_POLICY_PACKETS && r->action < BP_POLICY_ACTIONS &&
 	       r->identity <= BP_POLICY_USERS && r->qos <= 3 && r->retain <= 2 &&
 	       r->name_len <= BP_RULE_NAME_MAX && r->has_address <= 1 && r->has_size <= 1 &&
-	       r->has_packet_size <= 1 && r->has_keep_alive <= 1 && r->address.length <= 128 &&
+	       r->rate_per <= BP_POLICY_PER_TOPIC && r->rate_period_ns <= r->rate_depth_ns &&
+	       r->rate_depth_ns <= RATE_DEPTH_MAX && r->has_packet_size <= 1 &&
+	       r->has_keep_alive <= 1 && r->address.length <= 128 &&
 	       r->topic_len <= BP_RULE_FILTER_MAX && text_inside(rs, r->topic, r->topic_len) &&
 	       text_inside(rs, r->client, r->client_len) && text_inside(rs, r->user, r->user_len) &&
 	       star_inside(r->client_star, r->client_len) && star_inside(r->user_star, r->user_len);

@@ -358,6 +358,8 @@
 		"packets without a decision: client identifier, user name or port not known")      \
 	X(POLICY_NOT_EVALUATED, POLICY, "policy_not_evaluated",                                    \
 		"packets without a decision: inspection budget, too large, or unproven bytes")     \
+	X(POLICY_BUCKET_EVICTED, POLICY, "policy_bucket_evicted",                                  \
+		"rates restarted: table full of others (max_policy_rates)")                        \
 	/* alarms */                                                                               \
 	X(ALARM_RAISED, ALARM, "alarms_raised", "alarms raised")                                   \
 	X(ALARM_CLEARED, ALARM, "alarms_cleared", "alarms cleared")                                \

@@ -39,11 +39,32 @@ static void keep_alives(void **state)
 	bp_config_free(c);
 }
 
+static void rates(void **state)
+{
+	struct bp_config *c;
+
+	(void)state;
+	says(RULE "packet: connect, rate: {per: topic, above: 1/s}}\n",
+		"f.yaml:6:63: mqtt.policy.rules[0].rate.per: a CONNECT has no topic; expected "
+		"client "
+		"or address\n");
+	says(RULE "rate: {burst: 1}}\n",
+		"f.yaml:6:40: mqtt.policy.rules[0].rate has no 'per'; expected client, address or "
+		"topic\n"
+		"f.yaml:6:40: mqtt.policy.rules[0].rate has no 'above'; expected a number of "
+		"packets from 1 to 1000000 in a second, minute or hour, such as 10/s, 30/m or "
+		"5/h\n");
+	c = accepted(RULE "rate: {per: address, above: 30/m}}\n");
+	bp_config_free(come_back(c));
+	bp_config_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_without_the_condition),
 		cmocka_unit_test(keep_alives),
+		cmocka_unit_test(rates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

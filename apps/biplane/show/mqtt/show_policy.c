@@ -66,6 +66,7 @@ static void write_conditions(
 	struct conditions *c, const struct bp_shm *m, const struct bp_policy_rule *r)
 {
 	static const char *const version[] = {[3] = "3.1", [4] = "3.1.1", [5] = "5.0"};
+	static const char *const per[] = {"client", "address", "topic"};
 	char address[BP_ADDRESS_TEXT];
 
 	if (r->identity != BP_POLICY_EVERYBODY)
@@ -93,6 +94,10 @@ static void write_conditions(
 		add(c, "keep_alive above %" PRIu32 "s", r->keep_alive_min - 1);
 	if (r->has_keep_alive && r->keep_alive_max != BP_POLICY_KEEP_ALIVE_NONE)
 		add(c, "keep_alive below %" PRIu32 "s", r->keep_alive_max + 1);
+	if (r->rate_period_ns != 0 && r->rate_per <= BP_POLICY_PER_TOPIC)
+		add(c, "rate above %g/s (burst %" PRIu64 ") per %s",
+			1e9 / (double)r->rate_period_ns, r->rate_depth_ns / r->rate_period_ns,
+			per[r->rate_per]);
 }
 
 json_t *bp_policy_conditions(const struct bp_shm *m, const struct bp_policy_rule *r)

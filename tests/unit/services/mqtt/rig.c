@@ -48,6 +48,7 @@ void rig_defaults(struct rig *r)
 	m->max_window_values = 64;
 	m->max_rules = 64;
 	m->max_policy_rules = 64;
+	m->max_policy_rates = 64;
 	m->alarm_queue_size = 1024 * 1024;
 	r->now_ns = 1700000000ull * SECOND + 123456789;
 	r->mono_ns = 1000 * SECOND;

@@ -91,17 +91,23 @@ static void add_connect(struct bytes *b, const char *id, const char *user, const
 	bytes_free(&body);
 }
 
-static struct peer connected_as(const char *id, const char *user, const char *will)
+static struct peer nth_connected(
+	bool ip6, unsigned n, const char *id, const char *user, const char *will)
 {
 	struct bytes b = {0};
 	struct peer c;
 
-	peer_init(&c, false, 1, 1000, 2000);
+	peer_init(&c, ip6, n, 1000, 2000);
 	rig_handshake(&rig, &c);
 	add_connect(&b, id, user, will);
 	rig_send_bytes(&rig, &c, CLIENT, &b);
 	rig_accept(&rig, &c, 4);
 	return c;
+}
+
+static struct peer connected_as(const char *id, const char *user, const char *will)
+{
+	return nth_connected(false, 1, id, user, will);
 }
 
 static void no_policy(void **state)
@@ -252,6 +258,64 @@ static void keep_alives_and_sizes(void **state)
 	rig_expire_all(&rig);
 	connected_as("ab", NULL, NULL);
 	assert_int_equal(decisions(1), 1);
+	rig_close(&rig);
+}
+
+/* Also of messages that share a burst, and after a restart of the process. */
+static void rates(void **state)
+{
+	struct bp_policy_rule_spec *r;
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rig.bursts = true;
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/#");
+	r->has_rate = true;
+	r->rate_per = BP_POLICY_PER_CLIENT;
+	r->rate = (struct bp_policy_rate){6, 3600};
+	load();
+	c = connected("pump-1");
+	for (unsigned i = 0; i < 10; i++)
+		rig_publish_text(&rig, &c, i % 2 == 0 ? "t/x" : "t/y", "81");
+	rig_publish_text(&rig, &c, "u", "81");
+	rig_flush(&rig);
+	assert_int_equal(observed(), 4);
+	assert_int_equal(rig_told_count(&rig), 5);
+	rig_restart(&rig);
+	rig_publish_text(&rig, &c, "t/x", "81");
+	rig_flush(&rig);
+	assert_int_equal(observed(), 5);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_BUCKET_EVICTED), 0);
+	rig_close(&rig);
+}
+
+/* A client identifier for each connection exhausts the table of rates, which is counted, and does
+ * not evade the rate of its address, which is a /64 here. */
+static void invented_clients(void **state)
+{
+	struct bp_policy_rule_spec *r;
+
+	(void)state;
+	rig_defaults(&rig);
+	rig.mqtt.max_policy_rates = 4;
+	rig.mqtt.policy.given = true;
+	rig.mqtt.policy.rules = rules;
+	rig_open(&rig);
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_CONNECT, "");
+	r->has_rate = true;
+	r->rate_per = BP_POLICY_PER_ADDRESS;
+	r->rate = (struct bp_policy_rate){10, 3600};
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_CONNECT, "");
+	r->has_rate = true;
+	r->rate_per = BP_POLICY_PER_CLIENT;
+	r->rate = (struct bp_policy_rate){1, 3600};
+	load();
+	for (char id = 'a'; id <= 'z'; id++)
+		nth_connected(true, (unsigned)id, (const char[]){id, '\0'}, NULL, NULL);
+	assert_int_equal(decisions(1), 16);
+	assert_int_equal(decisions(2), 0);
+	assert_true(rig_count(&rig, BP_C_POLICY_BUCKET_EVICTED) >= 7);
 	rig_close(&rig);
 }
 
@@ -497,6 +561,8 @@ int main(void)
 		cmocka_unit_test(messages_that_differ),
 		cmocka_unit_test(connects_and_wills),
 		cmocka_unit_test(keep_alives_and_sizes),
+		cmocka_unit_test(rates),
+		cmocka_unit_test(invented_clients),
 		cmocka_unit_test(user_names),
 		cmocka_unit_test(client_met_midstream),
 		cmocka_unit_test(subscriptions),

@@ -373,6 +373,138 @@ static void sizes_of_packets(void **state)
 	free(rs);
 }
 
+static uint64_t key[2] = {0x1234567, 0x89abcdef};
+
+/* `n` packets at once; returns how many of them exceed the rate. */
+static unsigned over(const struct bp_ruleset *rs, const struct bp_policy_packet_view *p, unsigned n)
+{
+	unsigned exceeded = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		exceeded += decide(rs, p).action == BP_POLICY_OBSERVE;
+	return exceeded;
+}
+
+static struct bp_policy_rule_spec rated(uint8_t per)
+{
+	struct bp_policy_rule_spec r = rule("rate", BP_POLICY_OBSERVE);
+
+	r.has_rate = true;
+	r.rate_per = per;
+	r.rate = (struct bp_policy_rate){10, 1};
+	r.rate_burst = 4;
+	return r;
+}
+
+static void rates(void **state)
+{
+	struct bp_policy_bucket bucket[64];
+	const struct bp_policy_rates rates = {bucket, 64};
+	static const uint8_t other[16] = {10, 0, 0, 6};
+	static const uint8_t in64[2][16] = {{0x20, 1, [15] = 1}, {0x20, 1, [15] = 2}};
+	struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "t/1");
+	struct bp_policy_rule_spec r;
+	struct bp_ruleset *rs;
+
+	(void)state;
+	p.hash_key = key;
+	p.mono_ns = 1000000000;
+	/* nothing is known about the rate */
+	r = rated(BP_POLICY_PER_CLIENT);
+	rs = image(&r, 1, BP_POLICY_ALLOW, NULL, 1);
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_UNDECIDED);
+	p.rates = &rates;
+	memset(bucket, 0, sizeof(bucket));
+	assert_false(decide(rs, &p).fixed);
+	assert_int_equal(over(rs, &p, 10), 7); /* the burst is of 4 */
+	p.mono_ns += 100000000;                /* time of one */
+	assert_int_equal(over(rs, &p, 2), 1);
+	p.mono_ns += 100000000000;
+	assert_int_equal(over(rs, &p, 10), 6);
+	/* of the client alone, and of its identifier at another address */
+	p.client = (const uint8_t *)"pump-2";
+	assert_int_equal(over(rs, &p, 4), 0);
+	p.address = other;
+	assert_int_equal(over(rs, &p, 4), 0);
+	/* without an identifier: its address */
+	p.client = NULL;
+	assert_int_equal(over(rs, &p, 5), 1);
+	free(rs);
+
+	/* a client identifier for each packet is no new rate */
+	r = rated(BP_POLICY_PER_ADDRESS);
+	rs = image(&r, 1, BP_POLICY_ALLOW, NULL, 1);
+	memset(bucket, 0, sizeof(bucket));
+	for (char id = 'a'; id < 'a' + 8; id++) {
+		p.client = (const uint8_t *)&id;
+		p.client_len = 1;
+		assert_int_equal(over(rs, &p, 1), id < 'a' + 4 ? 0 : 1);
+	}
+	/* neither is an address in the /64 */
+	p.ip6 = true;
+	p.address = in64[0];
+	assert_int_equal(over(rs, &p, 3), 0);
+	p.address = in64[1];
+	assert_int_equal(over(rs, &p, 2), 1);
+	free(rs);
+
+	r = rated(BP_POLICY_PER_TOPIC);
+	rs = image(&r, 1, BP_POLICY_ALLOW, NULL, 1);
+	memset(bucket, 0, sizeof(bucket));
+	assert_int_equal(over(rs, &p, 3), 0);
+	p.client = NULL;
+	p.address = other;
+	p.ip6 = false;
+	assert_int_equal(over(rs, &p, 2), 1);
+	p.topic = (const uint8_t *)"t/2";
+	assert_int_equal(over(rs, &p, 5), 1);
+	p.packet = BP_POLICY_CONNECT;
+	assert_int_equal(over(rs, &p, 5), 0);
+	free(rs);
+}
+
+/* Only packets that meet all other conditions are counted, and by no rule after the first. */
+static void order_of_rates(void **state)
+{
+	struct bp_policy_bucket bucket[64] = {0};
+	const struct bp_policy_rates rates = {bucket, 64};
+	struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "t/1");
+	struct bp_policy_rule_spec r[2] = {
+		rated(BP_POLICY_PER_CLIENT), rated(BP_POLICY_PER_CLIENT)};
+	struct bp_ruleset *rs;
+
+	(void)state;
+	p.rates = &rates;
+	p.hash_key = key;
+	p.mono_ns = 1;
+	snprintf(r[0].topic, sizeof(r[0].topic), "t/1");
+	r[0].rate_burst = 2;
+	snprintf(r[1].name, sizeof(r[1].name), "second");
+	rs = image(r, 2, BP_POLICY_ALLOW, NULL, 1);
+	p.topic = (const uint8_t *)"t/2";
+	assert_int_equal(decide(rs, &p).rule, 2); /* 3 are left of the second */
+	p.topic = (const uint8_t *)"t/1";
+	assert_int_equal(decide(rs, &p).rule, 2);
+	assert_int_equal(decide(rs, &p).rule, 2); /* 1 is left, and none of the first */
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(decide(rs, &p).rule, 0);
+	p.topic = (const uint8_t *)"t/2";
+	assert_int_equal(decide(rs, &p).rule, 2);
+	assert_int_equal(decide(rs, &p).rule, 1);
+	/* it is not known whether it is a packet of the rule */
+	free(rs);
+	memset(bucket, 0, sizeof(bucket));
+	snprintf(r[0].client, sizeof(r[0].client), "pump-*");
+	rs = image(r, 1, BP_POLICY_ALLOW, NULL, 1);
+	p.topic = (const uint8_t *)"t/1";
+	p.known = false;
+	p.client = NULL;
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_ALLOW);
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_ALLOW);
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_UNDECIDED);
+	free(rs);
+}
+
 static void anonymous_clients(void **state)
 {
 	struct bp_policy_rule_spec r = rule("anonymous", BP_POLICY_OBSERVE);
@@ -513,16 +645,21 @@ static void damaged_images(void **state)
 {
 	struct bp_policy_rule_spec r[] = {
 		of_topic("own", BP_POLICY_OBSERVE, "plant/{client}/#"),
+		rated(BP_POLICY_PER_TOPIC),
 		of_topic("b", BP_POLICY_ALLOW, "+/#"),
 	};
-	const struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "plant/pump-1/t");
+	struct bp_policy_bucket bucket[4] = {0};
+	const struct bp_policy_rates rates = {bucket, 4};
+	struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "plant/pump-1/t");
 	struct bp_ruleset *rs, *copy;
 	uint64_t size;
 
 	(void)state;
 	snprintf(r[0].client, sizeof(r[0].client), "pump-*");
 	r[0].has_packet_size = true;
-	rs = image(r, 2, BP_POLICY_ALLOW, NULL, 1);
+	p.rates = &rates;
+	p.hash_key = key;
+	rs = image(r, 3, BP_POLICY_ALLOW, NULL, 1);
 	size = rs->size;
 	for (uint64_t at = 0; at < size; at++) {
 		static const uint8_t value[] = {0, 1, 0x7f, 0x80, 0xff};
@@ -552,6 +689,8 @@ int main(void)
 		cmocka_unit_test(conditions),
 		cmocka_unit_test(keep_alives),
 		cmocka_unit_test(sizes_of_packets),
+		cmocka_unit_test(rates),
+		cmocka_unit_test(order_of_rates),
 		cmocka_unit_test(anonymous_clients),
 		cmocka_unit_test(unknown_clients),
 		cmocka_unit_test(fixed_results),

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stddef.h>
+
+#include "shm/rules/policy_rate.h"
+
+/* The time of a worker, which is that of its burst, is behind that of another one by less. */
+#define SKEW_NS 10000000000ull
+
+uint64_t bp_policy_rates_len(uint64_t n)
+{
+	uint64_t len = BP_POLICY_BUCKET_WAYS;
+
+	while (len < n)
+		len *= 2;
+	return len;
+}
+
+static uint64_t load(_Atomic uint64_t *p)
+{
+	return atomic_load_explicit(p, memory_order_relaxed);
+}
+
+static bool swap(_Atomic uint64_t *p, uint64_t *expected, uint64_t v)
+{
+	return atomic_compare_exchange_strong_explicit(
+		p, expected, v, memory_order_relaxed, memory_order_relaxed);
+}
+
+#define NEVER UINT64_MAX
+
+/* Of a bucket that is taken over: how far it is from full; NEVER: it is not taken over by `key`. */
+static uint64_t loss(uint64_t owner, uint64_t full_ns, uint64_t key, uint64_t now_ns)
+{
+	const uint64_t lasting = owner & BP_POLICY_KEY_LASTING ? 1ull << 63 : 0;
+
+	if (owner == 0 || full_ns <= now_ns)
+		return 0;
+	return lasting != 0 && (key & BP_POLICY_KEY_LASTING) == 0
+		       ? NEVER
+		       : ((full_ns - now_ns) >> 1 | lasting);
+}
+
+/* The bucket of the key in its set, or the one to take over for it; NULL: none. */
+static struct bp_policy_bucket *find(
+	const struct bp_policy_rates *t, uint64_t key, uint64_t now_ns, bool *found)
+{
+	struct bp_policy_bucket *set =
+		&t->bucket[(key >> 8) * BP_POLICY_BUCKET_WAYS & (t->len - 1)];
+	struct bp_policy_bucket *first = NULL;
+	uint64_t lowest = NEVER;
+
+	for (unsigned w = 0; w < BP_POLICY_BUCKET_WAYS; w++) {
+		const uint64_t owner = load(&set[w].key);
+		uint64_t lost;
+
+		*found = owner == key;
+		if (*found)
+			return &set[w];
+		lost = loss(owner, load(&set[w].full_ns), key, now_ns);
+		if (lost < lowest) {
+			lowest = lost;
+			first = &set[w];
+		}
+	}
+	return first;
+}
+
+/*
+ * For the first packet of a key, which never exceeds the rate. A worker that takes over the same
+ * bucket at the same time, or that uses it for its former key, changes what is stored by one
+ * packet. Returns whether a rate is forgotten: that of the former key, or this one.
+ */
+static bool take_over(struct bp_policy_bucket *b, uint64_t key, uint64_t full_ns, uint64_t now_ns)
+{
+	uint64_t before;
+	bool lost;
+
+	if (b == NULL)
+		return true;
+	before = load(&b->key);
+	lost = before != 0 && load(&b->full_ns) > now_ns;
+	if (swap(&b->key, &before, key))
+		atomic_store_explicit(&b->full_ns, full_ns, memory_order_relaxed);
+	return lost;
+}
+
+bool bp_policy_rate_exceeded(const struct bp_policy_rates *t, uint64_t key, uint64_t period_ns,
+	uint64_t depth_ns, uint64_t now_ns, bool *evicted)
+{
+	bool found;
+	struct bp_policy_bucket *b = find(t, key, now_ns, &found);
+	uint64_t full;
+
+	*evicted = false;
+	if (!found) {
+		*evicted = take_over(b, key, now_ns + period_ns, now_ns);
+		return false;
+	}
+	full = load(&b->full_ns);
+	/* each failure is a packet that another worker has added: the burst bounds them */
+	for (;;) {
+		uint64_t ahead = full > now_ns ? full - now_ns : 0;
+
+		/* no worker stores this: the table is damaged, or is that of a later time */
+		if (ahead > depth_ns + SKEW_NS)
+			ahead = 0;
+		if (ahead + period_ns > depth_ns)
+			return true;
+		if (swap(&b->full_ns, &full, now_ns + ahead + period_ns))
+			return false;
+	}
+}
