@@ -44,6 +44,11 @@ def rule(name, topic, value, above, below, matched, raised):
             "raised": raised, "cleared": raised - 1}
 
 
+def policy_rule(name, action, packet, decisions, **more):
+    return {"name": name, "action": action, "packet": packet, "topic": None, "client_id": None, "user_name": None, "conditions": None,
+            "decisions": decisions, "undecided": 0, "last": None, **more}
+
+
 def connection(n):
     lost = n % 17 == 16
     return {"client": f"10.0.{n // 200}.{n % 200 + 1}:{33000 + n}", "broker": "10.9.0.2:1883", "vlan": None, "version": "3.1.1" if n % 3 else "5.0",
@@ -92,6 +97,11 @@ def data():
             rule("overheat", "plant/+/temperature", "json $.celsius", 80, 75, 34123, 22),
             rule("pressure", "plant/+/pressure", "json $.bar", 6.5, 6, 9120, 3),
             rule("vibration", "plant/+/vibration/#", "text", 12, 9, 80123, 8)]},
+        "show/policy": {"enabled": True, "generation": 2, "rules": [
+            policy_rule("known-clients", "allow", "connect", 120, client_id="oven-*"),
+            policy_rule("large", "observe", "publish", 3, conditions="larger_than 65536", last=utc(now - 60)),
+            policy_rule("own-values", "allow", "publish", 4711, topic="plant/{client}/#", undecided=2)],
+            "default": {"action": "observe", "decisions": 0, "undecided": 0, "last": None}},
         "show/connections": {"total": len(connections), "connections": connections},
         "show/not-inspected": {"connections": len(connections), "not_inspected": 7, "reasons": [
             {"reason": "not_inspected_tls", "connections": 7, "max_duration_ms": 812345, "publishes_before": 0, "more_clients": False,

@@ -131,6 +131,7 @@ def test_events_of_all_types_have_a_line(browser, stub):
                   {"event_type": "fault", "fault": {"state": "raised", "name": "link_down", "object": "cloud"}},
                   {"event_type": "config", "config": {"state": "refused", "error": "a.yaml:3:1: unknown setting"}},
                   {"event_type": "plane", "plane": {"state": "restarted", "name": "dataplane", "hung": True}},
+                  {"event_type": "policy", "policy": {"action": "observe", "packet": "publish", "topic": "plant/x", "client_id": "oven", "rule": "large"}},
                   {"event_type": "drops", "drops": {"hairpin": 3}}, {"event_type": "lost", "lost": {"events": 7}},
                   {"event_type": "unheard_of", "unheard_of": {}}, {"event_type": "alarm", "alarm": None}, {}, []):
         stub.emit({**at, **event} if isinstance(event, dict) else event)
@@ -141,7 +142,22 @@ def test_events_of_all_types_have_a_line(browser, stub):
     assert lines["fault"] == ["raised", "link_down cloud"]
     assert lines["config"] == ["refused", "a.yaml:3:1: unknown setting"]
     assert lines["plane"] == ["restarted", "dataplane, no heartbeat"]
+    assert lines["policy"] == ["observe", "publish, plant/x, oven, rule large"]
     assert lines["drops"][1] == "hairpin 3" and lines["lost"][1] == "events 7" and "unheard_of" not in lines
+    assert browser.errors() == []
+
+
+def test_policy_has_its_rules_and_decisions(browser, stub):
+    opened(browser, stub, "rules")
+    table = "#page-rules .table:last-child"
+    rows = browser.until(lambda: browser.rows(table), "rules of the policy")
+    assert [r[:9] for r in rows] == [
+        ["known-clients", "allow", "connect", "–", "oven-*", "–", "–", "120", "0"],
+        ["large", "observe", "publish", "–", "–", "–", "larger_than 65536", "3", "0"],
+        ["own-values", "allow", "publish", "plant/{client}/#", "–", "–", "–", "4,711", "2"],
+        ["(default)", "observe", "any", "–", "–", "–", "–", "0", "0"]]
+    assert [r[9] == "–" for r in rows] == [True, False, True, True]
+    assert module(browser, "lists", "m.policyRows({enabled: false, rules: [], default: {action: 'allow'}})") == []
     assert browser.errors() == []
 
 
@@ -152,6 +168,7 @@ def test_hostile_names_are_text(browser, stub):
              "transport": "tls", "tls": {"server_name": text, "alpn": text, "certificate": None, "certificate_names": None}}
         stub.data["show/connections"]["connections"].insert(0, c)
         stub.data["show/drops"]["reasons"].append({"reason": text, "count": 5, "description": text})
+        stub.data["show/policy"]["rules"].append({**stub.data["show/policy"]["rules"][0], "name": text, "topic": text, "conditions": text})
         stub.data["show/rules"]["rules"].append({**stub.data["show/rules"]["rules"][0], "name": text, "filter": text})
     stub.data["status"]["faults"] = [{"fault": HOSTILE[0], "object": HOSTILE[1], "since": None, "description": HOSTILE[6]}]
     stub.data["config"]["mqtt"]["publisher"]["broker"] = HOSTILE[0]

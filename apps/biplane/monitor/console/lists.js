@@ -194,6 +194,33 @@ export function ruleTable() {
   });
 }
 
+/** The rules of `show policy`, and its default; none without a policy */
+export function policyRows(policy) {
+  return policy.enabled ? [...policy.rules, {...policy.default, name: "(default)", packet: "any"}] : [];
+}
+
+export function policyTable() {
+  return new Table({
+    title: "MQTT policy",
+    sub: "In order: the first rule that a packet of a client matches decides about it.",
+    columns: [
+      {key: "name", label: "Rule"},
+      {key: "action", label: "Action", level: (row) => (row.action !== "allow" && row.decisions > 0 ? "warn" : null)},
+      {key: "packet", label: "Packet"},
+      {key: "topic", label: "Topic"},
+      {key: "client_id", label: "Client identifier"},
+      {key: "user_name", label: "User name"},
+      {key: "conditions", label: "Conditions"},
+      number("decisions", "Decisions"),
+      number("undecided", "Undecided", undefined, {level: (row) => (row.undecided > 0 ? "warn" : null)}),
+      {key: "last", label: "Last", text: (row, v) => (v ? clockTime(Date.parse(v)) : NONE)},
+    ],
+    id: (row) => row.name,
+    empty: "There is no policy.",
+    search: "Search policy",
+  });
+}
+
 export function faultTable() {
   return new Table({
     title: "Faults",
@@ -246,14 +273,17 @@ export function latencyTable() {
   });
 }
 
+/** An event of the policy has an action instead of a state */
+const stateOf = (o) => o.state ?? o.action;
+
 export function eventTable() {
   return new Table({
     title: "Events",
-    sub: "Newest first: alarms, connections, sessions, faults, configuration, processes and drops.",
+    sub: "Newest first: alarms, connections, sessions, faults, configuration, processes, policy and drops.",
     columns: [
       {key: "at", label: "Time", text: (row) => clockTime(row.at)},
       {key: "type", label: "Type", value: (row) => row.event.event_type},
-      {key: "state", label: "State", value: (row) => objectOf(row.event).state, text: (row, v) => words(v)},
+      {key: "state", label: "State", value: (row) => stateOf(objectOf(row.event)), text: (row, v) => words(v)},
       {key: "summary", label: "Event", value: (row) => summary(row.event)},
     ],
     id: (row) => row.serial,

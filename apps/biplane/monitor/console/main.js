@@ -59,6 +59,7 @@ class App {
     show("ports", "ports", 5000);
     show("drops", "drops", 3000);
     show("rules", "rules", 5000);
+    show("policy", "policy", 5000);
     show("connections", `connections?limit=${ROWS}`, 4000);
     show("notInspected", "not-inspected", 5000);
     show("sessions", `sessions?limit=${ROWS}`, 4000);

@@ -88,13 +88,14 @@ function sessions(app) {
 }
 
 function rules(app) {
-  const table = lists.ruleTable();
+  const table = lists.ruleTable(), policy = lists.policyTable();
 
   return {
-    node: page(table.node),
-    sources: ["status", "rules"],
+    node: page(table.node, policy.node),
+    sources: ["status", "rules", "policy"],
     draw() {
       fill(app, table, "rules", (data) => data.rules);
+      fill(app, policy, "policy", lists.policyRows);
     },
   };
 }
