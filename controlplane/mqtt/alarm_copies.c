@@ -70,7 +70,11 @@ struct bp_alarm_copies {
 	uint64_t alive_ns;
 	struct adoption adoption;
 	uint64_t record[BP_FLEET_VALUE_MAX / sizeof(uint64_t)]; /* the copy that is sent */
-	struct bp_fleet_alarm_counters n, shown;                /* shown: in the segment */
+	bool up;                                                /* the connection to Redis */
+	void (*drained)(void *arg);                             /* NULL: called, or not draining */
+	void *drained_arg;
+	uint64_t drain_deadline_ns;
+	struct bp_fleet_alarm_counters n, shown; /* shown: in the segment */
 	struct bp_log_limit log_fenced, log_claimed, log_destination;
 };
 
@@ -207,6 +211,27 @@ static void read_rings(void *arg)
 		wake(c, 0);
 	if (c->store != NULL)
 		bp_shared_states_send(c->states, c->store);
+}
+
+/* Whether Redis lacks something that it can be sent now. A gateway without its lease stores no
+ * copies. */
+static bool is_behind(const struct bp_alarm_copies *c)
+{
+	return bp_shared_states_behind(c->states) ||
+	       (c->leased && !c->full && !TAILQ_EMPTY(&c->table.list[BP_COPY_WAITING])) ||
+	       !TAILQ_EMPTY(&c->table.list[BP_COPY_STORING]) ||
+	       !TAILQ_EMPTY(&c->table.list[BP_COPY_REMOVE]) ||
+	       !TAILQ_EMPTY(&c->table.list[BP_COPY_REMOVING]);
+}
+
+static void check_drained(struct bp_alarm_copies *c)
+{
+	void (*done)(void *arg) = c->drained;
+
+	if (done == NULL || (c->up && is_behind(c) && bp_mono_ns() < c->drain_deadline_ns))
+		return;
+	c->drained = NULL;
+	done(c->drained_arg);
 }
 
 static void finish(struct bp_alarm_copies *c, struct bp_copy *e)
@@ -376,6 +401,7 @@ static void on_due(evutil_socket_t fd, short what, void *arg)
 		else
 			bp_alarm_store_remove(c->store, e->uid);
 	}
+	check_drained(c);
 	if (!c->leased || c->full)
 		return;
 	while (bp_alarm_store_ready(c->store) && n++ < ROWS_MAX && !c->full &&
@@ -654,6 +680,7 @@ static void on_up(void *arg)
 {
 	struct bp_alarm_copies *c = arg;
 
+	c->up = true;
 	renew(c);
 	bp_shared_states_up(c->states, c->store);
 }
@@ -667,17 +694,18 @@ static void on_state(void *arg, const void *bytes, size_t len)
 
 static void on_state_put(void *arg, const char *uid, enum bp_alarm_state_put result)
 {
-	const struct bp_alarm_copies *c = arg;
+	struct bp_alarm_copies *c = arg;
 
 	bp_shared_states_put(c->states, uid, result);
 	bp_shared_states_send(c->states, c->store);
+	check_drained(c);
 }
 
 static void on_down(void *arg)
 {
 	struct bp_alarm_copies *c = arg;
 
-	c->leased = c->claiming = false;
+	c->up = c->leased = c->claiming = false;
 	c->renewals = c->hold_renewals = c->lists = 0;
 	/* a page that a destination may have already ends without Redis */
 	if (!c->adoption.stuck) {
@@ -795,6 +823,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	bp_shared_states_tick(c->states, c->store);
 	if (++c->ticks % TICKS_PER_SECOND == 0)
 		on_second(c);
+	check_drained(c);
 }
 
 /* ---- life cycle ---- */
@@ -870,6 +899,17 @@ bool bp_alarm_copies_states_known(struct bp_alarm_copies *c)
 		return false;
 	}
 	return bp_shared_states_known(c->states);
+}
+
+void bp_alarm_copies_drain(
+	struct bp_alarm_copies *c, uint64_t wait_ns, void (*done)(void *arg), void *arg)
+{
+	c->drained = done;
+	c->drained_arg = arg;
+	c->drain_deadline_ns = bp_mono_ns() + wait_ns;
+	c->unread = read_records(c, UINT64_MAX);
+	bp_shared_states_send(c->states, c->store);
+	wake(c, 0);
 }
 
 void bp_alarm_copies_free(struct bp_alarm_copies *c)

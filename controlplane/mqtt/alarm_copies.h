@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct bp_alarm_copies;
 struct bp_config;
@@ -28,6 +29,10 @@ struct bp_alarm_copies *bp_alarm_copies_new(struct event_base *base, struct bp_s
 	char *err, size_t err_size);
 /* Reads the alarms that the publisher already has; it remains valid. */
 void bp_alarm_copies_start(struct bp_alarm_copies *c, struct bp_publisher *publisher);
+/* The process ends, after the publisher is drained: Redis gets what it lacks, in this time. Without
+ * the state of an alarm, the gateway that continues would raise it again. */
+void bp_alarm_copies_drain(
+	struct bp_alarm_copies *c, uint64_t wait_ns, void (*done)(void *arg), void *arg);
 /* Before the publisher ends. NULL: no effect. */
 void bp_alarm_copies_free(struct bp_alarm_copies *c);
 /* Whether the worker has, or gets before what is offered to it now, the states that other gateways

@@ -20,6 +20,9 @@ struct mqtt {
 	struct bp_alarm_copies *copies;     /* NULL: not shared with a fleet */
 	struct bp_connections *connections; /* likewise */
 	bool rules_logged;                  /* the first rules are logged */
+	uint64_t drain_ns;
+	void (*drained)(void *arg); /* after the publisher and the copies */
+	void *drained_arg;
 };
 
 /* A restarted control plane continues while the data plane forwards, even when another process has
@@ -104,13 +107,28 @@ static int tick(void *state, char *err, size_t err_size)
 	return 0;
 }
 
+/* The publisher has read the last alarms. */
+static void publisher_drained(void *state)
+{
+	struct mqtt *m = state;
+
+	if (m->copies != NULL)
+		bp_alarm_copies_drain(m->copies, m->drain_ns, m->drained, m->drained_arg);
+	else
+		m->drained(m->drained_arg);
+}
+
 static void drain(void *state, uint64_t wait_ns, void (*done)(void *arg), void *arg)
 {
 	struct mqtt *m = state;
 
+	m->drain_ns = wait_ns;
+	m->drained = done;
+	m->drained_arg = arg;
+
 	if (m->connections != NULL)
 		bp_connections_finish(m->connections);
-	bp_publisher_drain(m->publisher, wait_ns, done, arg);
+	bp_publisher_drain(m->publisher, wait_ns, publisher_drained, m);
 }
 
 static void end(void *state)

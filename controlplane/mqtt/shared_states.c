@@ -381,6 +381,11 @@ void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *st
 	}
 }
 
+bool bp_shared_states_behind(const struct bp_shared_states *s)
+{
+	return !TAILQ_EMPTY(&s->list[TO_SEND]) || !TAILQ_EMPTY(&s->list[SENT]);
+}
+
 static void refuse(struct bp_shared_states *s, struct pair *p, bool ahead)
 {
 	if (!p->refused) {

@@ -35,6 +35,8 @@ void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *st
 /* Offers states to the worker. False: another answer to a worker may be read before some of them.
  */
 bool bp_shared_states_known(struct bp_shared_states *s);
+/* Whether changes are not in Redis yet, except those that it has refused. */
+bool bp_shared_states_behind(const struct bp_shared_states *s);
 /* As often as changes of others are to be read: reads them, and offers states to the worker. */
 void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *store);
 

@@ -253,6 +253,77 @@ static void alarms_of_a_full_ring(void **state)
 	assert_each_once(f, 1, 3000);
 }
 
+/* As a control plane has it that has loaded this rule. */
+static void use_rule(struct gateway *g)
+{
+	struct bp_rule_spec rule = {.name = "r", .filter = "t", .to = "alarm/x"};
+	char err[256];
+
+	rule.value.kind = BP_VALUE_TEXT;
+	rule.raise.op = BP_COND_GT;
+	rule.raise.a = 80;
+	rule.repeat = BP_REPEAT_ON_CHANGE;
+	assert_int_equal(
+		bp_ruleset_build((void *)bp_shm_rules(&g->shm, 1 << 1), g->shm.rules.bank_size,
+			&rule, 1, g->shm.max_rules, NULL, NULL, 1, 1, err, sizeof(err)),
+		0);
+	atomic_store(&g->shm.control->rules_active, 1 << 1);
+}
+
+static void set_true(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static unsigned raised_states(const struct fixture *f)
+{
+	return (unsigned)strtoul(
+		test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), NULL, 10);
+}
+
+/* The gateway is stopped with an alarm in its ring: the gateway that continues has its state, and
+ * does not raise it again with another number. */
+static void stopped_gateway_leaves_its_states(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+	struct bp_alarm *a = test_alarm_number(1, "alarm/x", 0);
+	bool drained = false;
+
+	start(g);
+	use_rule(g);
+	RUN(f, is_leased(g));
+	test_broker_stop(&f->broker);
+	bp_alarm_set_transition(a, 1000);
+	assert_true(test_ring_put(bp_shm_ring(&g->shm, 1), a));
+	free(a);
+	bp_publisher_drain(g->publisher, 1000000000, set_true, &drained);
+	RUN(f, drained);
+	drained = false;
+	bp_alarm_copies_drain(g->copies, TEST_DEADLINE_NS, set_true, &drained);
+	RUN(f, drained);
+	kill_process(g);
+	assert_int_equal(raised_states(f), 1);
+	assert_int_equal(copies(f, 0), 1);
+}
+
+/* Nothing is awaited of a Redis that is away. */
+static void stopped_gateway_without_redis(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+	bool drained = false;
+
+	start(g);
+	test_broker_stop(&f->broker);
+	RUN(f, is_leased(g));
+	test_redis_kill(&f->redis);
+	put_waiting(g, 1, 5);
+	bp_alarm_copies_drain(g->copies, TEST_DEADLINE_NS * 2, set_true, &drained);
+	RUN(f, drained);
+	test_redis_start(&f->redis);
+}
+
 /* The first one dies with alarms in its ring and in its spool. */
 static void store_and_die(struct fixture *f, uint64_t n)
 {
@@ -784,6 +855,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records),
 		CASE(acknowledged_alarms_leave_no_copy),
+		CASE(stopped_gateway_leaves_its_states),
+		CASE(stopped_gateway_without_redis),
 		CASE(alarms_of_a_full_ring),
 		CASE(survivor_publishes_and_the_dead_does_not),
 		CASE(survivor_of_the_survivor),
