@@ -15,7 +15,8 @@
 #define PENDING BP_FLOW_PUSHED_EITHER
 #define WINDOW_MAX (1u << 30) /* the largest one with a scale of 14 (RFC 7323 2.3) */
 
-static const uint8_t magic[4] = {'B', 'P', 'C', '3'};
+static const uint8_t magic[4] = {'B', 'P', 'C', '4'};
+static const uint8_t magic3[4] = {'B', 'P', 'C', '3'};
 
 /* ---- writing ---- */
 
@@ -81,6 +82,21 @@ static void put_fixed(struct writer *w, const struct bp_connection_record *r)
 	}
 }
 
+static void put_user(struct writer *w, const struct bp_connection_record *r)
+{
+	const bool given =
+		r->user_state == BP_RECORD_USER_GIVEN && r->user_len <= BP_RECORD_USER_MAX;
+
+	put_number(w,
+		given || r->user_state == BP_RECORD_USER_NONE ? r->user_state
+							      : BP_RECORD_USER_UNKNOWN,
+		1);
+	if (!given)
+		return;
+	put_number(w, r->user_len, 2);
+	put(w, r->user, r->user_len);
+}
+
 static void put_will(struct writer *w, const struct bp_record_will *will)
 {
 	const bool fits = will->topic != NULL &&
@@ -134,6 +150,7 @@ size_t bp_connection_record_write(const struct bp_connection_record *r,
 	put_fixed(&w, r);
 	put_number(&w, long_id ? 0 : r->client_id_len, 2);
 	put(&w, r->client_id, long_id ? 0 : r->client_id_len);
+	put_user(&w, r);
 	put_will(&w, &r->will);
 	for (unsigned dir = 0; dir < 2; dir++) {
 		put_number(&w, r->n_qos2[dir], 2);
@@ -264,6 +281,18 @@ static bool get_client_id(struct reader *r, struct bp_connection_record *c)
 	return !r->bad;
 }
 
+static bool get_user(struct reader *r, struct bp_connection_record *c)
+{
+	c->user_state = (uint8_t)get_number(r, 1);
+	if (c->user_state != BP_RECORD_USER_GIVEN)
+		return !r->bad && c->user_state <= BP_RECORD_USER_GIVEN;
+	c->user_len = (uint16_t)get_number(r, 2);
+	if (c->user_len > BP_RECORD_USER_MAX)
+		return false;
+	c->user = get(r, c->user_len);
+	return !r->bad;
+}
+
 static bool get_will(struct reader *r, struct bp_record_will *w)
 {
 	const uint32_t present = get_number(r, 1);
@@ -327,13 +356,17 @@ bool bp_connection_record_read(const uint8_t *p, size_t n, struct bp_connection_
 {
 	struct reader r = {.p = p, .n = n};
 	const uint8_t *m = get(&r, sizeof(magic));
+	bool former;
 
 	memset(c, 0, sizeof(*c));
-	if (n > BP_CONNECTION_RECORD_MAX || m == NULL || memcmp(m, magic, sizeof(magic)) != 0)
+	if (n > BP_CONNECTION_RECORD_MAX || m == NULL)
+		return false;
+	former = memcmp(m, magic3, sizeof(magic)) == 0;
+	if (!former && memcmp(m, magic, sizeof(magic)) != 0)
 		return false;
 	return get_key(&r, &c->key) && get_fixed(&r, c) && get_client_id(&r, c) &&
-	       get_will(&r, &c->will) && get_qos2(&r, c, 0) && get_qos2(&r, c, 1) &&
-	       get_aliases(&r, c, 0) && get_aliases(&r, c, 1) && r.n == 0;
+	       (former || get_user(&r, c)) && get_will(&r, &c->will) && get_qos2(&r, c, 0) &&
+	       get_qos2(&r, c, 1) && get_aliases(&r, c, 0) && get_aliases(&r, c, 1) && r.n == 0;
 }
 
 uint16_t bp_record_qos2(const struct bp_connection_record *r, unsigned dir, uint16_t i)

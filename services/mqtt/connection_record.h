@@ -11,13 +11,16 @@
  * another gateway needs to continue inspection of the connection at this position. A sequence of
  * bytes of bounded length, independent of the machine:
  *
- *   "BPC3", fixed fields, client identifier, will message, then for each direction the identifiers
- *   of QoS 2 publications in flight and the topic aliases.
+ *   "BPC4", fixed fields, client identifier, user name, will message, then for each direction the
+ *   identifiers of QoS 2 publications in flight and the topic aliases.
+ *
+ * A record of "BPC3", of an earlier release, has no user name: it is unknown then.
  *
  * Numbers are little-endian. Nothing in it depends on the secret keys of a gateway.
  */
 #define BP_CONNECTION_RECORD_MAX 8192u
 #define BP_RECORD_CLIENT_ID_MAX 1024u /* longer ones are left out */
+#define BP_RECORD_USER_MAX 1024u      /* likewise: unknown to the other gateway */
 #define BP_RECORD_WILL_MAX 2048u      /* topic and payload; likewise */
 #define BP_RECORD_QOS2_MAX 128u       /* further ones are left out: evaluated twice if repeated */
 
@@ -40,6 +43,8 @@ struct bp_record_will {
 	uint8_t qos, retain;
 };
 
+enum bp_record_user { BP_RECORD_USER_UNKNOWN, BP_RECORD_USER_NONE, BP_RECORD_USER_GIVEN };
+
 /* Pointers refer to the bytes that were decoded. */
 struct bp_connection_record {
 	struct bp_connection_key key;
@@ -54,6 +59,9 @@ struct bp_connection_record {
 	uint8_t pending; /* BP_FLOW_PUSHED */
 	const uint8_t *client_id;
 	uint16_t client_id_len;
+	uint16_t user_len;
+	const uint8_t *user;
+	uint8_t user_state; /* enum bp_record_user */
 	struct bp_record_will will;
 	uint16_t n_qos2[2], n_aliases[2];
 	const uint8_t *qos2[2];    /* n identifiers: bp_record_qos2() */

@@ -458,8 +458,6 @@ static void apply_connect(
 			.retain = r->will.retain != 0,
 			.delay = r->will.delay}};
 
-	if (r->client_id_len != 0 && f->client_id_len == 0)
-		bp_mqtt_keep_client_id(in, f, r->client_id, r->client_id_len);
 	if (f->will == 0) {
 		bp_will_keep(in, f, &c);
 		if (f->proof & BP_FLOW_PROVEN)
@@ -470,14 +468,15 @@ static void apply_connect(
 static void apply_session(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
 {
-	const uint8_t no_id = f->session & BP_SESSION_NO_ID;
+	const bool connect = f->flags & BP_FLOW_CONNECT, known = bp_mqtt_is_identified(in, f);
+	const uint8_t identity = f->session & (BP_SESSION_NO_ID | BP_SESSION_USER);
 
 	f->version = r->version;
 	f->flags = (uint8_t)((f->flags & ~BP_FLOW_MIDWAY) | r->flags);
 	apply_handshake(f, r);
-	f->session = r->session | BP_SESSION_ADOPTED | (f->session & BP_SESSION_USER);
-	if (f->client_id_len != 0)
-		f->session = (uint8_t)((f->session & ~BP_SESSION_NO_ID) | no_id);
+	f->session = (uint8_t)((r->session & ~BP_SESSION_NO_ID) | BP_SESSION_ADOPTED | identity);
+	if (!known)
+		bp_mqtt_adopt_identity(in, f, r, connect);
 	f->has_alias_max = r->has_alias_max;
 	f->suspicious = r->suspicious;
 	f->publishes = r->publishes;

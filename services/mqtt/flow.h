@@ -86,6 +86,8 @@ enum bp_stream {
 #define BP_SESSION_ALIAS_CHANGED 0x40 /* a topic alias was given to another topic */
 #define BP_SESSION_ALIASES_LOST 0x02  /* a topic alias may refer to an unknown topic */
 #define BP_SESSION_USER 0x80          /* it has a user name: identity.c */
+/* As the length of the user name: it is not known whether there is one. */
+#define BP_USER_UNKNOWN UINT16_MAX
 
 /* Indexed by the bit of `suspicious`; packet.c. */
 extern const uint16_t bp_mqtt_suspicious_counter[16];
@@ -106,6 +108,7 @@ struct bp_resync {
 	uint8_t more : 1;   /* it has segments before this one */
 	uint8_t behind : 1; /* the last segment ended before the flow's `next` */
 	uint8_t ended : 1;  /* it has a DISCONNECT */
+	uint8_t will : 1;   /* the CONNECT that awaits its answer has one */
 	uint8_t missed : 2; /* requests without a response, at most 3 */
 	uint8_t pushes;     /* in a row; or BP_PUSHES_CUT */
 	uint16_t asked;     /* when what the peer must answer was seen, ticks >> 9 */

@@ -34,7 +34,7 @@ struct scratch {
 	struct bp_flow flow, again;
 	struct bp_alias_peeked aliases[2];
 	uint16_t qos2[2][BP_RECORD_QOS2_MAX];
-	uint8_t client_id[BP_RECORD_CLIENT_ID_MAX];
+	uint8_t identity[BP_RECORD_CLIENT_ID_MAX + 2 + BP_RECORD_USER_MAX]; /* identity.c */
 	uint8_t will[BP_WILL_PEEKED] __attribute__((aligned(8)));
 	uint8_t record[BP_CONNECTION_RECORD_MAX];
 };
@@ -177,6 +177,43 @@ static bool is_in_work(const struct bp_journal *j, uint32_t slot)
 	return false;
 }
 
+/* The user name follows the client identifier. n: bytes of both that were copied. */
+static void set_user(
+	struct bp_connection_record *r, const struct bp_flow *f, const uint8_t *p, uint64_t n)
+{
+	const uint64_t at = f->client_id_len + 2u;
+
+	if (!(f->flags & BP_FLOW_CONNECT) || (r->session & BP_SESSION_NO_ID))
+		return;
+	if (!(f->session & BP_SESSION_USER)) {
+		r->user_state = BP_RECORD_USER_NONE;
+		return;
+	}
+	/* also of BP_USER_UNKNOWN */
+	if (n < at || bp_be16(p + at - 2) > BP_RECORD_USER_MAX || bp_be16(p + at - 2) > n - at)
+		return;
+	r->user_state = BP_RECORD_USER_GIVEN;
+	r->user_len = bp_be16(p + at - 2);
+	r->user = p + at;
+}
+
+static void set_identity(struct bp_connection_record *r, const struct bp_flow *f,
+	const struct bp_arena *arena, struct scratch *c)
+{
+	uint64_t n = 0;
+
+	if (f->client_id_len <= BP_RECORD_CLIENT_ID_MAX)
+		n = bp_reassembly_peek(arena->memory, arena->bytes, f->client_id, c->identity,
+			sizeof(c->identity));
+	if (n >= f->client_id_len) {
+		r->client_id = c->identity;
+		r->client_id_len = f->client_id_len;
+	} else {
+		r->session |= BP_SESSION_NO_ID;
+	}
+	set_user(r, f, c->identity, n);
+}
+
 static size_t record_of(struct scratch *c, const struct bp_shm *shm, unsigned worker)
 {
 	const struct bp_flow *f = &c->flow;
@@ -195,15 +232,10 @@ static size_t record_of(struct scratch *c, const struct bp_shm *shm, unsigned wo
 		.session = f->session,
 		.has_alias_max = f->has_alias_max,
 		.marks = f->marks,
-		.pending = f->pending,
-		.client_id = c->client_id};
+		.pending = f->pending};
 
 	bp_connection_key_of(f, &r.key);
-	if (f->client_id_len <= sizeof(c->client_id))
-		r.client_id_len = (uint16_t)bp_reassembly_peek(
-			arena.memory, arena.bytes, f->client_id, c->client_id, f->client_id_len);
-	if (r.client_id_len != f->client_id_len)
-		r.session |= BP_SESSION_NO_ID;
+	set_identity(&r, f, &arena, c);
 	if (!bp_will_peek(&arena, f, &r.will, c->will))
 		return 0;
 	for (unsigned dir = 0; dir < 2; dir++) {

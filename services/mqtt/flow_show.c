@@ -122,8 +122,7 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	v->tls_ref = bp_flow_is_tls(f) ? f->tls.info : 0;
 	v->client_id_ref = f->client_id;
 	v->client_id_len = f->client_id_len;
-	v->identified = (f->flags & BP_FLOW_CONNECT) &&
-			!(f->session & (BP_SESSION_NO_ID | BP_SESSION_ADOPTED));
+	v->identified = (f->flags & BP_FLOW_CONNECT) && !(f->session & BP_SESSION_NO_ID);
 	v->has_user = f->session & BP_SESSION_USER;
 	view_unread(f, mono_ns, v);
 	view_suspicious(f, v);
@@ -227,7 +226,8 @@ void bp_flow_identity(const struct bp_flow_view *v, const void *reassembly, uint
 	/* two bytes of length and the user name follow: identity.c */
 	out->user = NULL;
 	out->user_len = 0;
-	if (v->has_user && at + 2 <= n && bp_be16(out->text + at) <= n - at - 2) {
+	if (v->has_user && at + 2 <= n && bp_be16(out->text + at) != BP_USER_UNKNOWN &&
+		bp_be16(out->text + at) <= n - at - 2) {
 		out->user_len = bp_be16(out->text + at);
 		out->user = out->text + at + 2;
 	}

@@ -15,9 +15,15 @@ void bp_mqtt_keep_identity(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c);
 void bp_mqtt_keep_client_id(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *id, uint16_t n);
+/* What another gateway of the fleet knows. `connect`: what is kept is of a CONNECT. */
+struct bp_connection_record;
+void bp_mqtt_adopt_identity(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_connection_record *r, bool connect);
 /* The user name, *len bytes; NULL: none is known. */
 const uint8_t *bp_mqtt_user(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint16_t *len);
+/* Whether the CONNECT was read, and its client identifier and user name are kept. */
+bool bp_mqtt_is_identified(const struct bp_mqtt_worker *in, const struct bp_flow *f);
 /* Stops the inspection of the connection for this reason; its bytes are still forwarded. */
 void bp_mqtt_stop_inspection(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_counter_t reason);

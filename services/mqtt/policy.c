@@ -14,13 +14,6 @@ bool bp_policy_is_given(const struct bp_mqtt_worker *in)
 	return in->rules->generation != 0 && in->rules->policy_given;
 }
 
-/* Whether the CONNECT of the client was read, and is kept. */
-static bool is_known(const struct bp_flow *f)
-{
-	return (f->flags & BP_FLOW_CONNECT) &&
-	       !(f->session & (BP_SESSION_NO_ID | BP_SESSION_ADOPTED));
-}
-
 static struct bp_policy_packet_view view_of(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, enum bp_policy_packet packet)
 {
@@ -28,7 +21,7 @@ static struct bp_policy_packet_view view_of(
 		.version = f->version,
 		.port = f->client_port,
 		.ip6 = (f->flags & BP_FLOW_IP6) != 0,
-		.known = is_known(f),
+		.known = bp_mqtt_is_identified(in, f),
 		.address = f->client_ip,
 		.keep_alive = BP_POLICY_KEEP_ALIVE_UNKNOWN,
 		.rates = in->policy_rates,
@@ -144,6 +137,8 @@ void bp_policy_connected(struct bp_mqtt_worker *in, const struct bp_flow *f)
 		return;
 	v = view_of(in, f, BP_POLICY_CONNECT);
 	(void)decide(in, f, &v, &d);
+	if (f->resync[BP_TO_BROKER].will)
+		bp_policy_unread(in, BP_TO_BROKER);
 }
 
 void bp_policy_unread(struct bp_mqtt_worker *in, unsigned dir)

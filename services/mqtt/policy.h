@@ -13,7 +13,8 @@ bool bp_policy_publish(
 /* With its will. */
 void bp_policy_connect(
 	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_mqtt_connect *c);
-/* Its CONNECT was read before it was proven, by a search: it has no will then. */
+/* Its CONNECT was read before it was proven, by a search, which does not keep its will: the will is
+ * counted as one that is not evaluated. */
 void bp_policy_connected(struct bp_mqtt_worker *in, const struct bp_flow *f);
 /* A packet that the policy would decide about is not read: counted. */
 void bp_policy_unread(struct bp_mqtt_worker *in, unsigned dir);

@@ -271,6 +271,7 @@ static uint8_t connect_version(struct bp_mqtt_worker *in, struct bp_flow *f, con
 		return 0;
 	bp_mqtt_keep_identity(in, f, &c);
 	f->alias_max[BP_FROM_BROKER] = c.alias_max; /* counts with the answer */
+	s->will = c.will.topic != NULL;
 	s->expect_type = 0;
 	ask(in, s, BP_MQTT_CONNACK, c.version, end);
 	return c.version;

@@ -10,8 +10,8 @@
 
 /*
  * A record of a connection, as a gateway of a fleet gets it: it is read within its bounds, a valid
- * one is the same after it was written again, and a connection that waits for it continues, with
- * any result: what it carries is released in the end.
+ * one of this version is the same after it was written again, and a connection that waits for it
+ * continues, with any result: what it carries is released in the end.
  */
 static struct rig rig;
 
@@ -70,7 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct bp_connection_record r;
 
 	if (bp_connection_record_read(exact, size, &r)) {
-		written_again(&r, exact, size);
+		if (exact[3] == '4') /* of this version */
+			written_again(&r, exact, size);
 		rig_defaults(&rig);
 		rig.config.fleet.state.enabled = true;
 		rig.mqtt.directions = BP_DIRECTIONS_BOTH;

@@ -45,6 +45,9 @@ static struct bp_connection_record example(void)
 		.pending = BP_FLOW_PUSHED(1),
 		.client_id = (const uint8_t *)"sensor",
 		.client_id_len = 6,
+		.user_len = 4,
+		.user = (const uint8_t *)"anna",
+		.user_state = BP_RECORD_USER_GIVEN,
 		.will = {.topic = (const uint8_t *)"w/t",
 			.topic_len = 3,
 			.payload = (const uint8_t *)"gone",
@@ -89,6 +92,9 @@ static void all_fields(void **state)
 	assert_int_equal(r.pending, out.pending);
 	assert_int_equal(out.client_id_len, 6);
 	assert_memory_equal(out.client_id, "sensor", 6);
+	assert_int_equal(out.user_state, BP_RECORD_USER_GIVEN);
+	assert_int_equal(out.user_len, 4);
+	assert_memory_equal(out.user, "anna", 4);
 	assert_int_equal(out.will.topic_len, 3);
 	assert_memory_equal(out.will.topic, "w/t", 3);
 	assert_int_equal(out.will.payload_len, 4);
@@ -111,6 +117,61 @@ static void all_fields(void **state)
 	a = bp_record_next_alias(&at);
 	assert_int_equal(a.alias, 9);
 	assert_int_equal(a.topic_len, 1);
+}
+
+static void user_names(void **state)
+{
+	static const uint8_t longest[BP_RECORD_USER_MAX + 1];
+	struct bp_connection_record r = example(), out;
+	uint8_t p[BP_CONNECTION_RECORD_MAX];
+	size_t n;
+
+	(void)state;
+	for (unsigned i = BP_RECORD_USER_UNKNOWN; i <= BP_RECORD_USER_GIVEN; i++) {
+		r.user_state = (uint8_t)i;
+		n = bp_connection_record_write(&r, qos2, aliases, p, sizeof(p));
+		assert_true(bp_connection_record_read(p, n, &out));
+		assert_int_equal(out.user_state, i);
+		assert_int_equal(out.user_len, i == BP_RECORD_USER_GIVEN ? 4 : 0);
+		assert_int_equal(out.will.topic_len, 3);
+	}
+	/* one that is too long is unknown, also to the reader */
+	r.user = longest;
+	r.user_len = BP_RECORD_USER_MAX;
+	n = bp_connection_record_write(&r, qos2, aliases, p, sizeof(p));
+	assert_true(bp_connection_record_read(p, n, &out));
+	assert_int_equal(out.user_len, BP_RECORD_USER_MAX);
+	r.user_len++;
+	n = bp_connection_record_write(&r, qos2, aliases, p, sizeof(p));
+	assert_true(bp_connection_record_read(p, n, &out));
+	assert_int_equal(out.user_state, BP_RECORD_USER_UNKNOWN);
+}
+
+/* The former version has no user name; a damaged one is refused. */
+static void records_of_the_former_version(void **state)
+{
+	struct bp_connection_record r = example(), out;
+	uint8_t p[BP_CONNECTION_RECORD_MAX], former[BP_CONNECTION_RECORD_MAX];
+	const size_t n = bp_connection_record_write(&r, qos2, aliases, p, sizeof(p));
+	const uint8_t *at = memmem(p, n, "sensor", 6);
+	size_t before;
+
+	(void)state;
+	assert_non_null(at);
+	before = (size_t)(at + 6 - p);
+	assert_memory_equal(at + 6, "\2\4\0anna", 7);
+	memcpy(former, p, before);
+	memcpy(former + before, p + before + 7, n - before - 7);
+	assert_false(bp_connection_record_read(former, n - 7, &out));
+	former[3] = '3';
+	assert_true(bp_connection_record_read(former, n - 7, &out));
+	assert_int_equal(out.user_state, BP_RECORD_USER_UNKNOWN);
+	assert_int_equal(out.client_id_len, 6);
+	assert_int_equal(out.will.topic_len, 3);
+	former[3] = '2';
+	assert_false(bp_connection_record_read(former, n - 7, &out));
+	p[before] = BP_RECORD_USER_GIVEN + 1;
+	assert_false(bp_connection_record_read(p, n, &out));
 }
 
 /* Every one of these makes a record that is refused. */
@@ -562,6 +623,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_fields),
+		cmocka_unit_test(user_names),
+		cmocka_unit_test(records_of_the_former_version),
 		cmocka_unit_test(inconsistent),
 		cmocka_unit_test(every_length),
 		cmocka_unit_test(only_at_rest),

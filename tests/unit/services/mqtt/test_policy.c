@@ -368,6 +368,30 @@ static void client_met_midstream(void **state)
 	rig_close(&rig);
 }
 
+/* A search finds a CONNECT, and does not keep its will. */
+static void connect_of_a_search(void **state)
+{
+	static const char *const will[] = {NULL, "state/a"};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct bytes b = {0};
+		struct peer c;
+
+		open_rig();
+		rule(BP_POLICY_OBSERVE, BP_POLICY_ANY, "");
+		load();
+		peer_init(&c, false, 1, 1000, 2000);
+		add_connect(&b, "a", "anna", will[i]);
+		rig_send_bytes(&rig, &c, CLIENT, &b); /* without a handshake */
+		assert_int_equal(observed(), 0);
+		rig_accept(&rig, &c, 4);
+		assert_int_equal(observed(), 1);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_NOT_EVALUATED), will[i] != NULL);
+		rig_close(&rig);
+	}
+}
+
 static void add_filters(struct bytes *b, const char *const *filter, unsigned n)
 {
 	struct bytes body = {0};
@@ -565,6 +589,7 @@ int main(void)
 		cmocka_unit_test(invented_clients),
 		cmocka_unit_test(user_names),
 		cmocka_unit_test(client_met_midstream),
+		cmocka_unit_test(connect_of_a_search),
 		cmocka_unit_test(subscriptions),
 		cmocka_unit_test(every_split),
 		cmocka_unit_test(packets_that_are_not_read),
