@@ -52,6 +52,18 @@ static bool pass_ah(const struct bp_frame *f, uint32_t total, uint32_t *at, uint
 	return true;
 }
 
+/* A piece of a datagram at `offset`, with what follows at f->l4. */
+static enum bp_frame_kind fragment(struct bp_frame *f, uint32_t offset, uint8_t next)
+{
+	f->has_ports = offset == 0 && next == IP_PROTO_TCP && f->l4 + 4u <= f->contiguous;
+	f->is_first = offset == 0;
+	if (f->has_ports) {
+		f->sport = bp_be16(f->data + f->l4);
+		f->dport = bp_be16(f->data + f->l4 + 2);
+	}
+	return BP_FRAME_FRAGMENT;
+}
+
 static enum bp_frame_kind parse_ip4(struct bp_frame *f, uint32_t l3_len)
 {
 	const uint8_t *ip = f->data + f->l3;
@@ -69,8 +81,10 @@ static enum bp_frame_kind parse_ip4(struct bp_frame *f, uint32_t l3_len)
 		return other(f, next);
 	if (at < 20 || total < at || total > l3_len)
 		return BP_FRAME_BAD;
-	if (bp_be16(ip + 6) & 0x3fff)
-		return BP_FRAME_FRAGMENT;
+	if (bp_be16(ip + 6) & 0x3fff) {
+		f->l4 = (uint16_t)(f->l3 + at);
+		return fragment(f, bp_be16(ip + 6) & 0x1fff, next);
+	}
 	if (next == IP_PROTO_AH) {
 		if (!pass_ah(f, total, &at, &next))
 			return BP_FRAME_BAD;
@@ -108,8 +122,10 @@ static enum bp_frame_kind parse_ip6(struct bp_frame *f, uint32_t l3_len)
 			return BP_FRAME_BAD;
 		if (next == IP_PROTO_FRAGMENT) {
 			/* an atomic fragment (RFC 6946) is a whole datagram */
-			if (bp_be16(ip + at + 2) & 0xfff9)
-				return BP_FRAME_FRAGMENT;
+			if (bp_be16(ip + at + 2) & 0xfff9) {
+				f->l4 = (uint16_t)(f->l3 + at + 8);
+				return fragment(f, bp_be16(ip + at + 2) & 0xfff8, ip[at]);
+			}
 			next = ip[at];
 			at += 8;
 		} else if (next == IP_PROTO_AH) {

@@ -71,6 +71,9 @@ struct bp_frame {
 	bool ip6;
 	bool to_broker; /* set by the caller */
 	uint8_t unread; /* enum bp_frame_unread, with BP_FRAME_UNREAD */
+	/* with BP_FRAME_FRAGMENT: the first one of its datagram; the ports are known then, or in an
+	 * unread header */
+	bool is_first, has_ports;
 	uint8_t n_more; /* further pieces of the payload: set by the caller */
 	/* Ingress port + 1, set by the caller; 0: unknown, as in a capture of both directions */
 	uint8_t port;
