@@ -26,6 +26,7 @@ enum bp_policy_packet {
 enum bp_policy_action {
 	BP_POLICY_ALLOW,
 	BP_POLICY_OBSERVE, /* forwarded, counted, and reported as an event */
+	BP_POLICY_CLOSE,   /* not forwarded: the connection ends for both of its ends */
 	BP_POLICY_ACTIONS,
 	/* results only */
 	BP_POLICY_UNDECIDED = BP_POLICY_ACTIONS, /* what a rule asks for is not known */
@@ -74,9 +75,13 @@ struct bp_policy_rule_spec {
 	char topic[BP_RULE_FILTER_MAX + 1];
 };
 
+/* What happens to a connection of which inspection cannot say what its packets are. */
+enum bp_policy_fail { BP_POLICY_FAIL_OPEN, BP_POLICY_FAIL_CLOSED };
+
 struct bp_policy_spec {
 	bool given;
 	uint8_t preset; /* enum bp_policy_action of packets that match no rule */
+	uint8_t fail;   /* enum bp_policy_fail; of a policy that refuses packets */
 	uint32_t n_rules;
 	struct bp_policy_rule_spec *rules; /* owned by the configuration */
 };

@@ -2,6 +2,7 @@
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/evaluate.h"
 #include "services/mqtt/flow_memory.h"
+#include "services/mqtt/judged.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
 #include "services/mqtt/publications.h"
@@ -256,6 +257,7 @@ static void adopt_memory(struct bp_mqtt_worker *in, struct bp_flow *f)
 	bp_will_adopt(in, f);
 	if (bp_flow_is_tls(f))
 		bp_tls_adopt(in, f);
+	bp_judged_adopt(in, f);
 	/* links between blocks may be half changed */
 	if (f->unacked != 0)
 		bp_tally(in, BP_C_ACK_NOT_ADOPTED);

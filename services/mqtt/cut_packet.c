@@ -55,7 +55,7 @@ static void lose(
 	if (dir == BP_FROM_BROKER && (type == BP_MQTT_PUBACK || type == BP_MQTT_PUBREC))
 		bp_ack_release(in, f);
 	if (type == BP_MQTT_SUBSCRIBE || (type == BP_MQTT_PUBLISH && !head_known))
-		bp_policy_unread(in, dir);
+		bp_policy_unread(in, f, dir);
 	if (type != BP_MQTT_PUBLISH)
 		return;
 	bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);

@@ -61,6 +61,8 @@ enum bp_stream {
 #define BP_FLOW_WEBSOCKET 0x20
 #define BP_FLOW_UNREAD 0x80 /* no proof: its publications are not evaluated */
 #define BP_FLOW_MARKED 0x10 /* there are `marks`: not for the burst path */
+/* The policy has ended the connection, which is closed: enforce.c */
+#define BP_FLOW_REFUSED 0x40
 
 /* The parts of line 4 that are in use. */
 #define BP_MARK_URGENT(dir) (uint8_t)(0x01 << (dir)) /* an urgent byte is ahead */
@@ -91,6 +93,10 @@ enum bp_stream {
 
 /* Indexed by the bit of `suspicious`; packet.c. */
 extern const uint16_t bp_mqtt_suspicious_counter[16];
+
+/* In has_alias_max: there are bytes that the policy was asked about, judged.c */
+#define BP_FLOW_JUDGED 0x80
+#define BP_ALIAS_MAX_EITHER 0x03
 
 #define BP_NO_FLOW UINT32_MAX
 
@@ -173,7 +179,7 @@ struct bp_flow {
 	bp_reassembly_ref aliases[2];
 	uint16_t n_aliases[2];        /* entries of the table at `aliases` */
 	uint16_t alias_max[2];        /* the highest that the sender may use */
-	uint8_t has_alias_max;        /* 1 << direction */
+	uint8_t has_alias_max;        /* 1 << direction; and BP_FLOW_JUDGED */
 	uint8_t repeated_syn_options; /* of BP_FLOW_SYN_REPEATED: window scale, 4 bits, and MSS /
 					 128 */
 	uint16_t mss;                 /* the smaller one that the ends announced; 0: not seen */
@@ -198,7 +204,11 @@ struct bp_flow {
 	uint32_t
 		window[2]; /* the largest that the receiver of a direction announced; 0: none yet */
 	uint32_t claim[2]; /* BP_MARK_CLAIM: up to where */
-	uint32_t urgent[2];           /* BP_MARK_URGENT: sequence number of that byte */
+	union {
+		uint32_t urgent[2];       /* BP_MARK_URGENT: sequence number of that byte */
+		bp_reassembly_ref judged; /* BP_FLOW_JUDGED; there is no urgent byte of the client
+					     then */
+	};
 	bp_reassembly_ref waiting[2]; /* bytes in sequence that may not be read yet; counted in
 					 out_of_order_bytes */
 	bp_reassembly_ref qos2[2];    /* identifiers of QoS 2 publications in flight */

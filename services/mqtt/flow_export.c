@@ -230,7 +230,7 @@ static size_t record_of(struct scratch *c, const struct bp_shm *shm, unsigned wo
 		.flags = f->flags,
 		.proof = f->proof,
 		.session = f->session,
-		.has_alias_max = f->has_alias_max,
+		.has_alias_max = f->has_alias_max & BP_ALIAS_MAX_EITHER,
 		.marks = f->marks,
 		.pending = f->pending};
 

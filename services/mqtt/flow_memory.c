@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/enforcement.h"
 #include "services/mqtt/flow_memory.h"
+#include "services/mqtt/judged.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
 #include "services/mqtt/publications.h"
@@ -144,6 +146,9 @@ void bp_flow_release_all(void *worker, struct bp_flow *f)
 	}
 	bp_ack_release(in, f);
 	bp_tls_release(in, f);
+	/* those of the segment that ends the connection are needed for its frame */
+	if (in->enforced == NULL || in->enforced->flow != f)
+		bp_judged_release(in, f);
 	bp_will_forget(in, f);
 	bp_flow_release(in, f, f->client_id);
 	f->client_id = 0;

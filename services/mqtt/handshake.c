@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/connection_events.h"
+#include "services/mqtt/enforcement.h"
 #include "services/mqtt/fleet_adopt.h"
 #include "services/mqtt/flow_memory.h"
+#include "services/mqtt/judged.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
 #include "services/mqtt/publications.h"
@@ -74,6 +76,7 @@ static void forget(struct bp_mqtt_worker *in, struct bp_flow *f)
 	f->version = 0;
 	f->known = 0;
 	f->stream[BP_FROM_BROKER] = BP_STREAM_UNSEEN;
+	bp_judged_release(in, f);
 	f->has_alias_max = 0;
 	memset(f->resync, 0, sizeof(f->resync));
 	memset(f->window, 0, sizeof(f->window));
@@ -348,6 +351,9 @@ struct bp_flow *bp_handshake_first(
 	} else {
 		bp_tally(in, BP_C_SEG_NO_CONNECTION);
 	}
+	/* that of a connection met mid-stream was decided about */
+	if (f != NULL && in->enforced != NULL && !(f->flags & BP_FLOW_MIDWAY))
+		bp_enforce_after(in, f, frame);
 	bp_change_end(in);
 	return f;
 }

@@ -67,6 +67,9 @@ struct bp_mqtt_worker {
 			   clients */
 	uint64_t topic_key[2];
 	const struct bp_frame *frame; /* whose segment is being read */
+	struct bp_enforced *enforced; /* what becomes of it; NULL: it is forwarded */
+	uint32_t packet_seq; /* number of the packet that is being read, or of its part in the
+				segment */
 	struct bp_flow_table table;
 	struct bp_template *same_template; /* of late frames */
 	/* colder */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/connection_events.h"
+#include "services/mqtt/enforcement.h"
 #include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
@@ -127,7 +128,8 @@ static void read_connect(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	f->has_alias_max |= 1 << BP_FROM_BROKER;
 	bp_mqtt_keep_identity(in, f, &c);
 	bp_policy_connect(in, f, &c);
-	bp_will_keep(in, f, &c);
+	if (!bp_enforce_refused(in))
+		bp_will_keep(in, f, &c);
 }
 
 static void read_connack(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
@@ -308,7 +310,7 @@ static void read_other(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 	else if (fixed->type == BP_MQTT_DISCONNECT)
 		bp_packet_end(in, f, dir);
 	else if (fixed->type == BP_MQTT_SUBSCRIBE && (f->pending & BP_FLOW_PUSHED(dir)))
-		bp_policy_unread(in, dir);
+		bp_policy_unread(in, f, dir);
 	else if (fixed->type == BP_MQTT_SUBSCRIBE)
 		bp_policy_subscribe(in, f, body, fixed->remaining);
 	/* held data that is read because of a frame of the other direction has no related ACK */
@@ -373,11 +375,12 @@ uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 {
 	const uint32_t all = n;
 
-	while (n != 0 && bp_stream_may_read(f, dir)) {
+	while (n != 0 && bp_stream_may_read(f, dir) && !bp_enforce_refused(in)) {
 		struct bp_mqtt_fixed fixed;
 		enum bp_mqtt_error e;
 		uint32_t take;
 
+		in->packet_seq = seq;
 		switch (f->stream[dir]) {
 		case BP_STREAM_BOUNDARY:
 			e = fixed_header(in, f, dir, p, n, &fixed);
@@ -402,7 +405,11 @@ uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 			take = bp_cut_continue(in, f, dir, p, n, seq);
 			break;
 		case BP_STREAM_ENDED:
+			if (bp_enforce_refused(in))
+				return all;
 			bp_tally(in, BP_C_AFTER_DISCONNECT);
+			if (dir == BP_TO_BROKER)
+				bp_enforce_refuse(in, f);
 			return all;
 		default:
 			return all; /* opaque */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/enforcement.h"
 #include "services/mqtt/packets.h"
 #include "services/mqtt/policy.h"
 #include "shm/rules/policy.h"
 
 /*
  * The policy, for packets of clients. Its decision is about packets that were read, so about none
- * of a connection that is not inspected. Nothing is refused yet: each packet is forwarded.
+ * of a connection that is not inspected. What it refuses, enforce.c does not forward.
  */
 
 bool bp_policy_is_given(const struct bp_mqtt_worker *in)
@@ -47,7 +48,7 @@ static void add(_Atomic uint64_t *n)
 		n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-static void count(struct bp_mqtt_worker *in, const struct bp_flow *f,
+static void count(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_policy_packet_view *v, const struct bp_policy_decision *d)
 {
 	struct bp_policy_stats *s =
@@ -56,22 +57,26 @@ static void count(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	if (d->action == BP_POLICY_UNDECIDED) {
 		bp_tally(in, BP_C_POLICY_UNDECIDED);
 		add(&s->undecided);
+		bp_enforce_undecided(in, f);
 		return;
 	}
 	add(&s->matched);
 	if (d->action == BP_POLICY_ALLOW)
 		return;
-	bp_tally(in, BP_C_POLICY_OBSERVED);
+	bp_tally(in, d->action == BP_POLICY_OBSERVE ? BP_C_POLICY_OBSERVED : BP_C_POLICY_REFUSED);
+	if (d->action == BP_POLICY_CLOSE)
+		bp_enforce_refuse(in, f);
 	atomic_store_explicit(&s->matched_ns, in->now_ns, memory_order_relaxed);
 	bp_event_policy(in, f, v, d);
 }
 
 /* False: the connection is over its budget. */
-static bool decide(struct bp_mqtt_worker *in, const struct bp_flow *f,
+static bool decide(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_policy_packet_view *v, struct bp_policy_decision *d)
 {
 	if (!bp_work_may(&in->work)) {
 		bp_tally(in, BP_C_POLICY_NOT_EVALUATED);
+		bp_enforce_undecided(in, f);
 		return false;
 	}
 	bp_policy_decide(in->rules, v, d);
@@ -82,7 +87,7 @@ static bool decide(struct bp_mqtt_worker *in, const struct bp_flow *f,
 }
 
 bool bp_policy_publish(
-	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_mqtt_publish *p)
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_publish *p)
 {
 	struct bp_policy_packet_view v;
 	struct bp_policy_decision d;
@@ -100,7 +105,7 @@ bool bp_policy_publish(
 }
 
 void bp_policy_connect(
-	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_mqtt_connect *c)
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c)
 {
 	struct bp_policy_packet_view v;
 	struct bp_policy_decision d;
@@ -116,7 +121,7 @@ void bp_policy_connect(
 	v.user_len = c->user_len;
 	v.keep_alive = c->keep_alive != 0 ? c->keep_alive : BP_POLICY_KEEP_ALIVE_NONE;
 	v.packet_size = c->packet_len;
-	if (!decide(in, f, &v, &d) || c->will.topic == NULL)
+	if (!decide(in, f, &v, &d) || bp_enforce_refused(in) || c->will.topic == NULL)
 		return;
 	v.packet = BP_POLICY_WILL;
 	v.packet_size = 0;
@@ -128,7 +133,7 @@ void bp_policy_connect(
 	(void)decide(in, f, &v, &d);
 }
 
-void bp_policy_connected(struct bp_mqtt_worker *in, const struct bp_flow *f)
+void bp_policy_connected(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	struct bp_policy_packet_view v;
 	struct bp_policy_decision d;
@@ -138,13 +143,15 @@ void bp_policy_connected(struct bp_mqtt_worker *in, const struct bp_flow *f)
 	v = view_of(in, f, BP_POLICY_CONNECT);
 	(void)decide(in, f, &v, &d);
 	if (f->resync[BP_TO_BROKER].will)
-		bp_policy_unread(in, BP_TO_BROKER);
+		bp_policy_unread(in, f, BP_TO_BROKER);
 }
 
-void bp_policy_unread(struct bp_mqtt_worker *in, unsigned dir)
+void bp_policy_unread(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
-	if (dir == BP_TO_BROKER && bp_policy_is_given(in))
-		bp_tally(in, BP_C_POLICY_NOT_EVALUATED);
+	if (dir != BP_TO_BROKER || !bp_policy_is_given(in))
+		return;
+	bp_tally(in, BP_C_POLICY_NOT_EVALUATED);
+	bp_enforce_undecided(in, f);
 }
 
 /* The filter of a shared subscription (MQTT 5.0, 4.8.2): $share/GROUP/FILTER. */
@@ -164,7 +171,7 @@ static void skip_share(struct bp_policy_packet_view *v)
 }
 
 void bp_policy_subscribe(
-	struct bp_mqtt_worker *in, const struct bp_flow *f, const uint8_t *body, uint32_t len)
+	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *body, uint32_t len)
 {
 	struct bp_policy_packet_view v;
 	struct bp_policy_decision d;
@@ -178,7 +185,7 @@ void bp_policy_subscribe(
 	bp_mqtt_filters(&filters, &view, f->version, body, len);
 	while (bp_mqtt_next_filter(&filters, &v.topic, &v.topic_len, &v.qos)) {
 		skip_share(&v);
-		if (!decide(in, f, &v, &d))
+		if (!decide(in, f, &v, &d) || bp_enforce_refused(in))
 			return;
 	}
 }

@@ -9,18 +9,18 @@
 bool bp_policy_is_given(const struct bp_mqtt_worker *in);
 /* Returns whether all publications of the connection with this topic are allowed. */
 bool bp_policy_publish(
-	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_mqtt_publish *p);
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_publish *p);
 /* With its will. */
 void bp_policy_connect(
-	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_mqtt_connect *c);
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c);
 /* Its CONNECT was read before it was proven, by a search, which does not keep its will: the will is
  * counted as one that is not evaluated. */
-void bp_policy_connected(struct bp_mqtt_worker *in, const struct bp_flow *f);
+void bp_policy_connected(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* A packet that the policy would decide about is not read: counted. */
-void bp_policy_unread(struct bp_mqtt_worker *in, unsigned dir);
+void bp_policy_unread(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* `body` of a valid SUBSCRIBE. */
 void bp_policy_subscribe(
-	struct bp_mqtt_worker *in, const struct bp_flow *f, const uint8_t *body, uint32_t len);
+	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *body, uint32_t len);
 
 struct bp_policy_packet_view;
 struct bp_policy_decision;

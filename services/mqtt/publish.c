@@ -3,6 +3,7 @@
 
 #include "biplane/counters/general.h"
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/enforcement.h"
 #include "services/mqtt/evaluate.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
@@ -409,7 +410,7 @@ static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	if (dir == BP_FROM_BROKER)
 		allowed = !bp_policy_is_given(in);
 	else if (!counts)
-		bp_policy_unread(in, dir);
+		bp_policy_unread(in, f, dir);
 	else
 		allowed = !decided && bp_policy_publish(in, f, p);
 	if (counts && in->rules->generation != 0) {
@@ -531,7 +532,7 @@ static bool read_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	count_publish(in, f, p);
 	bp_work_add(&in->work, (p->topic_len + p->properties_len) / 4);
 	if (!resolve(in, f, dir, p, hash)) {
-		bp_policy_unread(in, dir);
+		bp_policy_unread(in, f, dir);
 		return false;
 	}
 	if (memo_matches(in, f, *hash)) {
@@ -539,13 +540,13 @@ static bool read_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 		return true;
 	}
 	if (!bp_within_budget(in)) {
-		bp_policy_unread(in, dir);
+		bp_policy_unread(in, f, dir);
 		return false;
 	}
 	/* the head of a packet that was cut may have been complete before */
 	look_up(in, f, dir, p, *hash,
 		head != NULL && f->reassembly_decided[dir] != BP_REASSEMBLY_UNDECIDED);
-	return true;
+	return !bp_enforce_refused(in);
 }
 
 void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t flags,
@@ -668,19 +669,21 @@ enum bp_publish_decision bp_publish_decide(struct bp_mqtt_worker *in, struct bp_
 		return BP_PUBLISH_NOT_INSPECTED;
 	}
 	if (!resolve(in, f, dir, &p, &hash)) {
-		bp_policy_unread(in, dir);
-		if (bp_stream_unread(f, dir))
+		bp_policy_unread(in, f, dir);
+		if (bp_stream_unread(f, dir) || bp_enforce_refused(in))
 			return BP_PUBLISH_NOT_INSPECTED;
 		count_publish(in, f, &p);
 		return BP_PUBLISH_SKIP;
 	}
 	if (!memo_matches(in, f, hash)) {
 		if (!bp_within_budget(in)) {
-			bp_policy_unread(in, dir);
+			bp_policy_unread(in, f, dir);
 			count_publish(in, f, &p);
-			return BP_PUBLISH_SKIP;
+			return bp_enforce_refused(in) ? BP_PUBLISH_NOT_INSPECTED : BP_PUBLISH_SKIP;
 		}
 		look_up(in, f, dir, &p, hash, false);
+		if (bp_enforce_refused(in))
+			return BP_PUBLISH_NOT_INSPECTED;
 	}
 	if (f->memo_rule != BP_RULE_NONE)
 		return BP_PUBLISH_EVALUATE; /* counted when it is whole */

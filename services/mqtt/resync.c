@@ -291,7 +291,7 @@ static uint8_t connack_version(struct bp_mqtt_worker *in, struct bp_flow *f, con
 	f->version = version;
 	f->flags |= BP_FLOW_CONNECT | BP_FLOW_CONNACK;
 	f->alias_max[BP_TO_BROKER] = c.alias_max;
-	f->has_alias_max = 1 << BP_TO_BROKER | 1 << BP_FROM_BROKER;
+	f->has_alias_max |= BP_ALIAS_MAX_EITHER;
 	bp_policy_connected(in, f);
 	*answered = true;
 	return version;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/connection_events.h"
+#include "services/mqtt/enforcement.h"
 #include "services/mqtt/fleet_adopt.h"
 #include "services/mqtt/flow_memory.h"
+#include "services/mqtt/judged.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
 #include "services/mqtt/publications.h"
@@ -17,11 +19,14 @@
 /* After this time without a valid segment, about 10 s, the connection is shown as not inspected. */
 #define INVALID_TICKS (10u << 10)
 
-static void close_flow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why)
+void bp_stream_close(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why)
 {
 	bp_tls_end(in, f);
 	bp_tally(in, why);
-	bp_event_end(in, f, why == BP_C_CONN_RST ? BP_EVENT_END_RESET : BP_EVENT_END_CLOSED);
+	bp_event_end(in, f,
+		why == BP_C_CONN_RST        ? BP_EVENT_END_RESET
+		: why == BP_C_POLICY_CLOSED ? BP_EVENT_END_REFUSED
+					    : BP_EVENT_END_CLOSED);
 	bp_will_end(in, f);
 	bp_flow_release_all(in, f);
 	f->pending = 0;
@@ -63,7 +68,7 @@ static void fin_in_sequence(struct bp_mqtt_worker *in, struct bp_flow *f, unsign
 		broker_closed(in, f);
 	if ((f->flags & BP_FLOW_FIN(0)) && (f->flags & BP_FLOW_FIN(1)) &&
 		!(f->flags & BP_FLOW_CLOSED))
-		close_flow(in, f, BP_C_CONN_FIN);
+		bp_stream_close(in, f, BP_C_CONN_FIN);
 }
 
 /* Bytes at `at`, read as far as they may be; the rest waits. */
@@ -76,7 +81,11 @@ static void read_or_wait(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 		return;
 	if (f->waiting[dir] == 0 && bp_stream_may_read(f, dir))
 		have = bp_stream_read(in, f, dir, p, n, at);
-	if (have < n && bp_stream_tracked(f, dir))
+	if (have == n || !bp_stream_tracked(f, dir))
+		return;
+	if (dir == BP_TO_BROKER && in->enforced != NULL)
+		f->next[dir] = at + have; /* not forwarded, and sent again */
+	else
 		bp_wait_add(in, f, dir, at + have, p + have, n - have);
 }
 
@@ -199,7 +208,7 @@ static void rst(
 	}
 	bp_fleet_confirm_no_longer(f);
 	read_waiting(in, f);
-	close_flow(in, f, BP_C_CONN_RST);
+	bp_stream_close(in, f, BP_C_CONN_RST);
 }
 
 /* Whether a FIN at `end` is the stream's. */
@@ -307,7 +316,7 @@ void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 
 	/* Fast path: in sequence, on a packet boundary, no held data, and complete packets only. */
 	if (frame->seq == f->next[dir] && f->stream[dir] == BP_STREAM_BOUNDARY && f->pending == 0 &&
-		!in->confirms &&
+		!in->confirms && in->enforced == NULL &&
 		(f->proof & (BP_FLOW_PROVEN | BP_FLOW_MARKED | BP_FLOW_WEBSOCKET)) ==
 			BP_FLOW_PROVEN &&
 		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_FIN | BP_TCP_RST | BP_TCP_ACK |
@@ -330,7 +339,12 @@ void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 	}
 	bp_change_begin(in, f);
 	bp_journal_deepen(in->journal, f);
-	segment_general(in, f, frame, dir);
+	if (in->enforced == NULL)
+		bp_judged_release(in, f); /* the policy no longer refuses packets */
+	if (in->enforced == NULL || bp_enforce_before(in, f, frame))
+		segment_general(in, f, frame, dir);
+	if (in->enforced != NULL)
+		bp_enforce_after(in, f, frame);
 	bp_change_end(in);
 }
 
@@ -454,7 +468,8 @@ static bool may_prove(struct bp_mqtt_worker *in, const struct bp_frame *f, struc
 	return true;
 }
 
-void bp_inspect_segment(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
+struct bp_flow *bp_stream_inspect(
+	struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
 {
 	struct bp_flow *flow = l->flow;
 	uint8_t before;
@@ -462,7 +477,7 @@ void bp_inspect_segment(struct bp_mqtt_worker *in, const struct bp_frame *f, str
 	bp_tally(in, BP_C_SEG_INSPECTED);
 	if (f->data[f->l3 + (f->ip6 ? 7 : 8)] < in->min_ttl) {
 		bp_tally(in, BP_C_SEG_LOW_TTL);
-		return;
+		return NULL;
 	}
 	in->frame = f;
 	bp_work_begin(&in->work, l->hash, f->payload + f->payload_len);
@@ -472,7 +487,7 @@ void bp_inspect_segment(struct bp_mqtt_worker *in, const struct bp_frame *f, str
 	if (__builtin_expect(flow == NULL || !(flow->proof & BP_FLOW_PROVEN), 0) &&
 		!may_prove(in, f, flow)) {
 		bp_work_end(&in->work);
-		return;
+		return NULL;
 	}
 	if (flow == NULL) {
 		flow = bp_handshake_first(in, f, l);
@@ -487,6 +502,12 @@ void bp_inspect_segment(struct bp_mqtt_worker *in, const struct bp_frame *f, str
 	}
 	bp_alarms_commit(in); /* of wills of evicted connections */
 	bp_work_end(&in->work);
+	return flow;
+}
+
+void bp_inspect_segment(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
+{
+	(void)bp_stream_inspect(in, f, l);
 }
 
 void bp_inspect_one(struct bp_mqtt_worker *in, const struct bp_frame *f)

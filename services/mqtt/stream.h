@@ -130,6 +130,12 @@ static inline bool bp_stream_numbered(const struct bp_flow *f, unsigned dir)
 /* Further ahead or behind than any window without scaling surprises: not of this stream. */
 #define BP_SEQ_OUTSIDE (1u << 30)
 
+/* segment.c: the connection ends; `why` counts it. */
+void bp_stream_close(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why);
+/* segment.c: bp_inspect_segment(). Returns its flow; NULL: none, or the segment was not read. */
+struct bp_flow *bp_stream_inspect(
+	struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l);
+
 /* segment.c: bytes at the stream's position, which moves on. */
 void bp_stream_deliver(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n);

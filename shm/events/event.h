@@ -40,6 +40,7 @@ enum bp_event_end {
 	BP_EVENT_END_EXPIRED,    /* idle for mqtt.connection_timeout */
 	BP_EVENT_END_EVICTED,    /* at the bound of the connection table */
 	BP_EVENT_END_SUPERSEDED, /* another connection of the same addresses and ports */
+	BP_EVENT_END_REFUSED,    /* by the policy */
 };
 
 /* Reasons as in `biplane show not-inspected`: these, or BP_EVENT_UNREAD_COUNTER + the distance of a

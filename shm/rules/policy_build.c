@@ -223,6 +223,15 @@ static uint8_t *draft(struct bp_ruleset *h, const struct bp_policy_spec *spec,
 	return NULL;
 }
 
+static bool refuses(const struct bp_policy_spec *spec)
+{
+	bool any = spec->preset > BP_POLICY_OBSERVE;
+
+	for (uint32_t i = 0; i < spec->n_rules; i++)
+		any |= spec->rules[i].action > BP_POLICY_OBSERVE;
+	return any && spec->given;
+}
+
 int bp_policy_image_write(struct bp_ruleset *h, uint8_t *image, const struct bp_policy_spec *spec,
 	const struct bp_policy_draft_index *index, uint32_t max_rules, const struct bp_ruleset *old,
 	char *err, size_t err_size)
@@ -246,6 +255,8 @@ int bp_policy_image_write(struct bp_ruleset *h, uint8_t *image, const struct bp_
 	h->n_policy = spec->n_rules;
 	h->policy_preset = spec->preset;
 	h->policy_given = spec->given;
+	h->policy_fail = spec->fail;
+	h->policy_refuses = refuses(spec);
 	return 0;
 }
 
@@ -279,11 +290,13 @@ static bool rule_valid(const struct bp_ruleset *rs, const struct bp_policy_rule 
 
 bool bp_policy_image_valid(const struct bp_ruleset *rs)
 {
+	if (rs->policy_preset >= BP_POLICY_ACTIONS || rs->policy_given > 1 ||
+		rs->policy_refuses > 1 || rs->policy_fail > BP_POLICY_FAIL_CLOSED)
+		return false;
 	if (rs->n_policy == 0)
-		return rs->policy_preset < BP_POLICY_ACTIONS && rs->policy_given <= 1;
+		return true;
 	if (rs->policy % _Alignof(struct bp_policy_rule) != 0 || rs->policy > rs->size ||
-		rs->n_policy > (rs->size - rs->policy) / sizeof(struct bp_policy_rule) ||
-		rs->policy_preset >= BP_POLICY_ACTIONS || rs->policy_given > 1)
+		rs->n_policy > (rs->size - rs->policy) / sizeof(struct bp_policy_rule))
 		return false;
 	for (uint32_t i = 0; i < rs->n_policy; i++)
 		if (!rule_valid(rs, bp_policy_rule(rs, i)))

@@ -125,8 +125,10 @@ struct bp_ruleset {
 	uint32_t windows, n_windows; /* offset; of struct bp_ruleset_window, by ascending uid */
 	uint32_t policy, n_policy;   /* offset; of struct bp_policy_rule */
 	struct bp_policy_index policy_index;
-	uint8_t policy_given;  /* there is a policy */
-	uint8_t policy_preset; /* enum bp_policy_action of what matches none of its rules */
+	uint8_t policy_given;   /* there is a policy */
+	uint8_t policy_preset;  /* enum bp_policy_action of what matches none of its rules */
+	uint8_t policy_refuses; /* an action of the policy is more than to observe */
+	uint8_t policy_fail;    /* enum bp_policy_fail */
 	struct bp_mirror_target clone;
 };
 

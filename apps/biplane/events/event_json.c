@@ -194,6 +194,7 @@ static json_t *connection(const struct bp_event_json *x, const struct bp_event *
 		[BP_EVENT_END_EXPIRED] = "expired",
 		[BP_EVENT_END_EVICTED] = "evicted",
 		[BP_EVENT_END_SUPERSEDED] = "superseded",
+		[BP_EVENT_END_REFUSED] = "refused",
 	};
 	static const char *const version[] = {[3] = "3.1", [4] = "3.1.1", [5] = "5.0"};
 	const struct tuple t = tuple_of(e);
@@ -246,15 +247,19 @@ static json_t *policy(const struct bp_event_json *x, const struct bp_event *e, j
 		[BP_POLICY_PUBLISH] = "publish",
 		[BP_POLICY_SUBSCRIBE] = "subscribe",
 	};
+	static const char *const action[] = {
+		[BP_POLICY_OBSERVE] = "observe",
+		[BP_POLICY_CLOSE] = "close",
+	};
 	const struct tuple t = tuple_of(e);
-	const char *name = NAME(packet, e->action);
+	const char *name = NAME(packet, e->action), *taken = NAME(action, e->reason);
 	json_t *o;
 
-	if (name == NULL || e->reason != BP_POLICY_OBSERVE)
+	if (name == NULL || taken == NULL)
 		return NULL;
 	set_port(x, event, e->port);
 	set_tuple(event, &t);
-	o = json_pack("{ss ss}", "action", "observe", "packet", name);
+	o = json_pack("{ss ss}", "action", taken, "packet", name);
 	set_rule_and_topic(o, e);
 	set_text(o, "client_id", e, 0);
 	if (e->action == BP_POLICY_PUBLISH || e->action == BP_POLICY_WILL)

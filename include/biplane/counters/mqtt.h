@@ -18,6 +18,27 @@
 #define BP_COUNTERS_OF_MQTT(X)                                                                     \
 	/* frames that biplane generated */                                                        \
 	X(MIRROR_FRAME, ORIGINATED, "mirror_frame", "alarm frames built by action: mirror")        \
+	X(POLICY_ANSWER, ORIGINATED, "policy_answer",                                              \
+		"segments sent to the ends of connections that the policy has ended")              \
+	/* dropped frames */                                                                       \
+	X(DROP_POLICY_REFUSED, DROP, "policy_refused", "MQTT policy: a packet that it refuses")    \
+	X(DROP_POLICY_AFTER_CLOSE, DROP, "policy_after_close",                                     \
+		"MQTT policy: segments of a connection that has ended")                            \
+	X(DROP_POLICY_UNJUDGED, DROP, "policy_unjudged",                                           \
+		"MQTT policy, fail: closed: connections that are not inspected")                   \
+	X(DROP_POLICY_NOT_INSPECTED, DROP, "policy_not_inspected",                                 \
+		"MQTT policy: fragments, and frames that cannot be read")                          \
+	X(DROP_POLICY_NOT_READ, DROP, "policy_not_read",                                           \
+		"MQTT policy: segments of a client that are not valid, or before their turn")      \
+	X(DROP_POLICY_AHEAD, DROP, "policy_ahead",                                                 \
+		"MQTT policy: segments of a client ahead of their stream, to be sent again")       \
+	X(DROP_POLICY_URGENT, DROP, "policy_urgent",                                               \
+		"MQTT policy: segments of a client with urgent data")                              \
+	X(DROP_POLICY_MEMORY, DROP, "policy_memory",                                               \
+		"MQTT policy: no reassembly memory for the segment, to be sent again")             \
+	X(DROP_POLICY_PIECES, DROP, "policy_pieces", "MQTT policy: segments in several buffers")   \
+	X(DROP_POLICY_SPOOFED, DROP, "policy_spoofed",                                             \
+		"MQTT policy: segments of a broker that arrived at the port of the client")        \
 	/* inspection of segments */                                                               \
 	X(SEG_INSPECTED, INSPECTION, "segments", "TCP segments to or from an inspected TCP port")  \
 	X(SEG_EMPTY, INSPECTION, "segments_empty", "of these, without payload")                    \
@@ -354,6 +375,17 @@
 	/* policy */                                                                               \
 	X(POLICY_OBSERVED, POLICY, "policy_observed",                                              \
 		"packets that the policy observes: a rule with action observe, or the default")    \
+	X(POLICY_REFUSED, POLICY, "policy_packets_refused", "packets that the policy refuses")     \
+	X(POLICY_CLOSED, POLICY, "policy_connections_closed",                                      \
+		"connections that the policy has ended")                                           \
+	X(POLICY_NO_ANSWER, POLICY, "policy_answers_not_sent",                                     \
+		"answers of the policy that were not sent: no memory, or headers unknown")         \
+	X(POLICY_FAILED_OPEN, POLICY, "policy_failed_open",                                        \
+		"packets or segments without a decision that were forwarded (fail: open)")         \
+	X(POLICY_FAILED_CLOSED, POLICY, "policy_failed_closed",                                    \
+		"packets or segments without a decision that were refused (fail: closed)")         \
+	X(POLICY_RESTORED, POLICY, "policy_retransmissions_restored",                              \
+		"retransmissions with other bytes, forwarded with the original ones")              \
 	X(POLICY_UNDECIDED, POLICY, "policy_undecided",                                            \
 		"packets without a decision: client identifier, user name or port not known")      \
 	X(POLICY_NOT_EVALUATED, POLICY, "policy_not_evaluated",                                    \

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/enforce.h"
+
+#include "biplane/counters/mqtt.h"
+#include "services/mqtt/connection_events.h"
+#include "services/mqtt/enforcement.h"
+#include "services/mqtt/judged.h"
+#include "services/mqtt/policy.h"
+#include "services/mqtt/stream.h"
+
+/*
+ * A policy that refuses packets (action close). See enforce.h for what is forwarded of a client's
+ * stream. A refused packet ends its connection: for the broker with RST; for the client with an
+ * answer of MQTT and FIN where MQTT has one, else with RST. All later segments of the connection
+ * are dropped, and answered with RST, as by a host that has no such connection (RFC 9293 3.10.7.1):
+ * the number that it needs is in the acknowledgement of the segment.
+ */
+
+#define NOT_AUTHORIZED 0x87 /* MQTT 5.0, 3.2.2.2, 3.14.2.1 */
+#define NOT_AUTHORIZED_V3 5 /* MQTT 3.1.1, 3.2.2.3 */
+
+bool bp_mqtt_worker_enforces(const struct bp_mqtt_worker *in)
+{
+	return bp_policy_refuses(in->rules);
+}
+
+static bool fails_closed(const struct bp_mqtt_worker *in)
+{
+	return in->rules->policy_fail == BP_POLICY_FAIL_CLOSED;
+}
+
+static void drop(struct bp_mqtt_worker *in, bp_counter_t reason)
+{
+	in->enforced->verdict = BP_FRAME_DROP;
+	in->enforced->reason = reason;
+}
+
+static struct bp_answer *answer(
+	struct bp_mqtt_worker *in, bool to_client, uint8_t flags, uint32_t seq, uint32_t ack)
+{
+	struct bp_enforced *e = in->enforced;
+	struct bp_answer *a = &e->answer[e->n_answers++];
+
+	*a = (struct bp_answer){.to_client = to_client, .tcp_flags = flags, .seq = seq, .ack = ack};
+	return a;
+}
+
+/* ---- the end of a connection ---- */
+
+static void put_packet(
+	const struct bp_flow *f, struct bp_answer *a, const uint8_t *packet, uint8_t n)
+{
+	if (f->proof & BP_FLOW_WEBSOCKET) {
+		a->data[a->len++] = 0x82; /* a binary frame, alone (RFC 6455 5.2) */
+		a->data[a->len++] = n;
+	}
+	memcpy(a->data + a->len, packet, n);
+	a->len += n;
+}
+
+/* What MQTT says to the client, if it may be said now. */
+static void put_reason(const struct bp_flow *f, struct bp_answer *a)
+{
+	static const uint8_t disconnect[] = {0xe0, 1, NOT_AUTHORIZED},
+			     connack[] = {0x20, 3, 0, NOT_AUTHORIZED, 0},
+			     connack_v3[] = {0x20, 2, 0, NOT_AUTHORIZED_V3};
+	const bool connected = f->flags & BP_FLOW_CONNACK;
+
+	if (!(f->flags & BP_FLOW_CONNECT) || f->stream[BP_FROM_BROKER] != BP_STREAM_BOUNDARY)
+		return;
+	if (f->version == BP_MQTT_V5 && connected)
+		put_packet(f, a, disconnect, sizeof(disconnect));
+	else if (f->version == BP_MQTT_V5)
+		put_packet(f, a, connack, sizeof(connack));
+	else if (!connected)
+		put_packet(f, a, connack_v3, sizeof(connack_v3));
+}
+
+/* Ends the connection before the byte `at` of the client. */
+static void end(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, uint32_t at)
+{
+	const uint32_t to_client =
+		bp_stream_numbered(f, BP_FROM_BROKER) ? f->next[BP_FROM_BROKER] : frame->ack;
+	struct bp_answer *a;
+
+	answer(in, false, BP_TCP_RST | BP_TCP_ACK, at, to_client);
+	a = answer(in, true, BP_TCP_RST | BP_TCP_ACK, to_client, at);
+	if (bp_stream_tracked(f, BP_FROM_BROKER))
+		put_reason(f, a);
+	if (a->len != 0)
+		a->tcp_flags = BP_TCP_FIN | BP_TCP_PSH | BP_TCP_ACK;
+	bp_stream_close(in, f, BP_C_POLICY_CLOSED);
+	f->next[BP_TO_BROKER] = at;
+	f->proof |= BP_FLOW_REFUSED;
+}
+
+/* A segment of a connection that was ended. */
+static void after_end(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_frame *frame)
+{
+	drop(in, BP_C_DROP_POLICY_AFTER_CLOSE);
+	if ((frame->tcp_flags & BP_TCP_RST) || !(frame->tcp_flags & BP_TCP_ACK))
+		return;
+	answer(in, frame->to_broker, BP_TCP_RST, frame->ack, 0);
+	/* the first RST may be lost */
+	if (frame->to_broker)
+		answer(in, false, BP_TCP_RST | BP_TCP_ACK, f->next[BP_TO_BROKER], frame->ack);
+}
+
+/* Nobody can say what the bytes of this segment are. */
+static void unjudged(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	if (!fails_closed(in)) {
+		bp_tally(in, BP_C_POLICY_FAILED_OPEN);
+		return;
+	}
+	bp_tally(in, BP_C_POLICY_FAILED_CLOSED);
+	drop(in, BP_C_DROP_POLICY_UNJUDGED);
+	if (!(f->flags & BP_FLOW_CLOSED))
+		end(in, f, frame, bp_judged_any(f) ? bp_judged_end(in, f) : frame->seq);
+}
+
+/* ---- a segment of a client ---- */
+
+static bool admits(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	/* a byte that some receivers take out of the stream, and others do not (RFC 6093) */
+	if (frame->tcp_flags & BP_TCP_URG) {
+		drop(in, BP_C_DROP_POLICY_URGENT);
+		return false;
+	}
+	if (frame->payload_len == 0 || (f->flags & BP_FLOW_CLOSED) ||
+		!bp_stream_tracked(f, BP_TO_BROKER))
+		return true;
+	if ((int32_t)(frame->seq - f->next[BP_TO_BROKER]) > 0) {
+		drop(in, BP_C_DROP_POLICY_AHEAD);
+		return false;
+	}
+	if (bp_judged_reserve(in, f, frame->payload_len))
+		return true;
+	drop(in, BP_C_DROP_POLICY_MEMORY);
+	return false;
+}
+
+/* Of `n` bytes of payload from `seq` on, the first `keep` leave. */
+static void forward(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
+	uint32_t seq, uint32_t keep)
+{
+	struct bp_enforced *e = in->enforced;
+	const uint32_t before = bp_judged_end(in, f) - seq, old = before < keep ? before : keep;
+
+	if (keep == 0 || e->payload == NULL) {
+		drop(in, keep == 0 ? BP_C_DROP_POLICY_NOT_READ : BP_C_DROP_POLICY_PIECES);
+	} else if (keep < frame->payload_len) {
+		e->verdict = frame->l2 == frame->l3 ? BP_FRAME_CUT : BP_FRAME_DROP;
+		e->reason = BP_C_DROP_POLICY_NOT_READ;
+		e->keep = keep;
+	}
+	/* also of a frame that is dropped: they will be sent again */
+	if (e->payload != NULL && old != 0)
+		e->changed = bp_judged_restore(in, f, seq, e->payload, old);
+	if (e->changed)
+		bp_tally(in, BP_C_POLICY_RESTORED);
+	if (e->payload != NULL && keep > old)
+		bp_judged_add(in, f, e->payload + old, keep - old);
+}
+
+static void of_client(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	struct bp_enforced *e = in->enforced;
+	const uint32_t seq = frame->seq;
+	uint32_t read;
+
+	if (frame->payload_len == 0 || e->verdict == BP_FRAME_DROP)
+		return;
+	if (frame->tcp_flags & BP_TCP_SYN) {
+		/* nothing is read before the handshake is complete: it comes again behind it */
+		e->verdict = frame->l2 == frame->l3 ? BP_FRAME_CUT : BP_FRAME_DROP;
+		e->reason = BP_C_DROP_POLICY_NOT_READ;
+		return;
+	}
+	if (e->was_closed) {
+		after_end(in, f, frame);
+		return;
+	}
+	if (!bp_stream_tracked(f, BP_TO_BROKER) || !bp_judged_any(f)) {
+		unjudged(in, f, frame);
+		return;
+	}
+	if ((int32_t)(seq - bp_judged_end(in, f)) > 0) {
+		drop(in, BP_C_DROP_POLICY_AHEAD);
+		return;
+	}
+	if (!bp_judged_is_known(in, f, seq)) {
+		unjudged(in, f, frame);
+		return;
+	}
+	/* of a WebSocket, packets have no numbers */
+	if (e->refused && (f->proof & BP_FLOW_WEBSOCKET))
+		e->at = bp_judged_end(in, f);
+	if (e->refused && (int32_t)(e->at - bp_judged_end(in, f)) < 0)
+		e->at = bp_judged_end(in, f);
+	read = (e->refused ? e->at : f->next[BP_TO_BROKER]) - seq;
+	forward(in, f, frame, seq, read < frame->payload_len ? read : frame->payload_len);
+	if (e->refused) {
+		if (e->verdict == BP_FRAME_DROP)
+			e->reason = BP_C_DROP_POLICY_REFUSED;
+		end(in, f, frame, e->at);
+	}
+}
+
+/* Of a segment in the broker's sequence. */
+static bool is_acknowledgement(const struct bp_flow *f, const struct bp_frame *frame)
+{
+	return (frame->tcp_flags & BP_TCP_ACK) && bp_stream_numbered(f, BP_FROM_BROKER) &&
+	       f->next[BP_FROM_BROKER] - frame->seq <= BP_ACK_WINDOW;
+}
+
+/* The broker is not where the client is. */
+static bool is_spoofed(const struct bp_flow *f, const struct bp_frame *frame)
+{
+	return frame->port != 0 && !frame->routed && frame->port == f->client_port;
+}
+
+bool bp_enforce_before(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	in->enforced->flow = f;
+	in->enforced->was_closed = f->flags & BP_FLOW_CLOSED;
+	if (frame->to_broker)
+		return admits(in, f, frame);
+	if (is_spoofed(f, frame)) {
+		drop(in, BP_C_DROP_POLICY_SPOOFED);
+		return false;
+	}
+	if (bp_judged_any(f) && is_acknowledgement(f, frame))
+		bp_judged_acknowledge(in, f, frame->ack);
+	return true;
+}
+
+void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	struct bp_enforced *e = in->enforced;
+
+	if (f->proof & BP_FLOW_REFUSED)
+		after_end(in, f, frame);
+	else if (frame->to_broker)
+		of_client(in, f, frame);
+	else if (e->refused) /* bytes that were forwarded before the policy was in force */
+		end(in, f, frame, f->next[BP_TO_BROKER]);
+	if (f->flags & BP_FLOW_CLOSED)
+		bp_judged_release(in, f);
+}
+
+void bp_enforce_refuse(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	struct bp_enforced *e = in->enforced;
+
+	if (e == NULL || e->refused)
+		return;
+	e->refused = true;
+	e->at = in->packet_seq;
+	f->stream[BP_TO_BROKER] = BP_STREAM_ENDED;
+}
+
+void bp_enforce_undecided(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	if (in->enforced == NULL)
+		return;
+	if (fails_closed(in)) {
+		bp_tally(in, BP_C_POLICY_FAILED_CLOSED);
+		bp_enforce_refuse(in, f);
+	} else {
+		bp_tally(in, BP_C_POLICY_FAILED_OPEN);
+	}
+}
+
+void bp_inspect_enforce(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l,
+	uint8_t *payload, struct bp_enforced *e)
+{
+	*e = (struct bp_enforced){.verdict = BP_FRAME_FORWARD, .payload = payload};
+	in->enforced = e;
+	if (bp_stream_inspect(in, f, l) == NULL && f->to_broker && f->payload_len != 0) {
+		bp_tally(
+			in, fails_closed(in) ? BP_C_POLICY_FAILED_CLOSED : BP_C_POLICY_FAILED_OPEN);
+		if (fails_closed(in))
+			drop(in, BP_C_DROP_POLICY_UNJUDGED);
+	}
+	in->enforced = NULL;
+}

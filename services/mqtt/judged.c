@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "services/mqtt/judged.h"
+
+#include "services/mqtt/flow_memory.h"
+
+/* The bytes [base, end) of the stream, at data[start]. A killed process may have appended more than
+ * up to the position of the flow: they are then appended again. */
+struct judged {
+	uint64_t base_start; /* base in the lower half: both change at once */
+	uint32_t end;
+	uint32_t began;       /* the first byte that was judged */
+	uint32_t had_earlier; /* the broker may not have all bytes before that */
+	uint8_t data[];
+};
+
+#define FIRST_ROOM 232u
+
+static struct judged *at(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return (struct judged *)(void *)bp_reassembly_data(in->reassembly, f->judged);
+}
+
+static uint32_t room_of(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return (uint32_t)bp_reassembly_size(in->reassembly, f->judged) -
+	       (uint32_t)sizeof(struct judged);
+}
+
+static uint32_t base_of(const struct judged *j)
+{
+	return (uint32_t)j->base_start;
+}
+
+static uint32_t start_of(const struct judged *j)
+{
+	return (uint32_t)(j->base_start >> 32);
+}
+
+static void set(struct judged *j, uint32_t base, uint32_t start)
+{
+	*(volatile uint64_t *)&j->base_start = (uint64_t)start << 32 | base;
+}
+
+uint32_t bp_judged_end(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return at(in, f)->end;
+}
+
+/* Another block, with what is in this one. */
+static bool move(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t held, uint32_t n)
+{
+	const uint32_t need = (uint32_t)sizeof(struct judged) + held + n;
+	const bp_reassembly_ref old = f->judged;
+	const struct judged *from = at(in, f);
+	bp_reassembly_ref ref;
+	struct judged *to;
+
+	ref = bp_flow_alloc(in, f, 2 * (uint64_t)need);
+	if (ref == 0)
+		ref = bp_flow_alloc(in, f, need);
+	if (ref == 0)
+		return false;
+	to = (struct judged *)(void *)bp_reassembly_data(in->reassembly, ref);
+	set(to, base_of(from), 0);
+	to->end = from->end;
+	to->began = from->began;
+	to->had_earlier = from->had_earlier;
+	memcpy(to->data, from->data + start_of(from), held);
+	bp_work_add(&in->work, held / 16);
+	f->judged = ref;
+	bp_flow_release(in, f, old);
+	return true;
+}
+
+bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n)
+{
+	struct judged *j;
+	uint32_t held;
+
+	if (!bp_judged_any(f)) {
+		const uint64_t room = n > FIRST_ROOM ? n : FIRST_ROOM;
+
+		const bp_reassembly_ref ref = bp_flow_alloc(in, f, sizeof(struct judged) + room);
+
+		if (ref == 0)
+			return false;
+		bp_flow_unmark(f, BP_MARK_URGENT(BP_TO_BROKER));
+		f->judged = ref;
+		f->has_alias_max |= BP_FLOW_JUDGED;
+		j = at(in, f);
+		j->end = j->began = f->next[BP_TO_BROKER];
+		set(j, j->end, 0);
+		j->had_earlier = (f->flags & BP_FLOW_MIDWAY) || j->end != f->syn_seq + 1;
+		return true;
+	}
+	j = at(in, f);
+	held = j->end - base_of(j);
+	if (n <= room_of(in, f) - start_of(j) - held)
+		return true;
+	if (held == 0 && n <= room_of(in, f)) {
+		set(j, base_of(j), 0);
+		return true;
+	}
+	return move(in, f, held, n);
+}
+
+void bp_judged_add(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *p, uint32_t n)
+{
+	struct judged *j = at(in, f);
+
+	memcpy(j->data + start_of(j) + (j->end - base_of(j)), p, n);
+	j->end += n;
+}
+
+bool bp_judged_is_known(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t seq)
+{
+	const struct judged *j = at(in, f);
+
+	return !j->had_earlier || (int32_t)(seq - j->began) >= 0;
+}
+
+bool bp_judged_restore(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t seq,
+	uint8_t *p, uint32_t n)
+{
+	const struct judged *j = at(in, f);
+	const int32_t before = (int32_t)(base_of(j) - seq);
+	uint32_t zeros = 0, same;
+	const uint8_t *from;
+	bool differ = false;
+
+	if (n > j->end - seq)
+		n = j->end - seq;
+	if (before > 0)
+		zeros = (uint32_t)before < n ? (uint32_t)before : n;
+	for (uint32_t i = 0; i < zeros; i++)
+		differ |= p[i] != 0;
+	memset(p, 0, zeros);
+	same = n - zeros;
+	from = j->data + start_of(j) + (before > 0 ? 0 : 0u - (uint32_t)before);
+	if (same != 0 && memcmp(p + zeros, from, same) != 0) {
+		memcpy(p + zeros, from, same);
+		differ = true;
+	}
+	return differ;
+}
+
+void bp_judged_acknowledge(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t ack)
+{
+	struct judged *j;
+	uint32_t more;
+
+	j = at(in, f);
+	more = ack - base_of(j);
+	/* of a FIN one more, and nothing that was not forwarded */
+	if (more > j->end - base_of(j))
+		return;
+	set(j, ack, start_of(j) + more);
+	j->had_earlier = 0;
+}
+
+void bp_judged_release(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	if (!bp_judged_any(f))
+		return;
+	bp_flow_release(in, f, f->judged);
+	f->judged = 0;
+	f->has_alias_max &= (uint8_t)~BP_FLOW_JUDGED;
+}
+
+static bool adopt(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	struct judged *j;
+	uint32_t end;
+
+	if ((f->marks & BP_MARK_URGENT(BP_TO_BROKER)) ||
+		!bp_adopt_block(in, f, f->judged, sizeof(*j)))
+		return false;
+	j = at(in, f);
+	end = j->end;
+	j->end = f->next[BP_TO_BROKER];
+	if (start_of(j) <= room_of(in, f) && j->end - base_of(j) <= room_of(in, f) - start_of(j) &&
+		(int32_t)(end - j->end) >= 0)
+		return true;
+	bp_adopt_undo(in, f, f->judged);
+	return false;
+}
+
+void bp_judged_adopt(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	if (bp_judged_any(f) && !adopt(in, f))
+		f->has_alias_max &= (uint8_t)~BP_FLOW_JUDGED;
+}

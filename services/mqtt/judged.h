@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SERVICES_MQTT_JUDGED_H
+#define BP_SERVICES_MQTT_JUDGED_H
+
+#include "services/mqtt/mqtt_worker.h"
+
+/*
+ * judged.c: the bytes of a client that the policy was asked about, until the broker has
+ * acknowledged them, in reassembly memory of the flow (f->judged).
+ */
+
+static inline bool bp_judged_any(const struct bp_flow *f)
+{
+	return f->has_alias_max & BP_FLOW_JUDGED;
+}
+
+/* Begins at the stream's position, if there are none yet, and makes room for `n` more. False: no
+ * memory (counted). */
+bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n);
+/* Number of the byte behind them; there are some, also below. */
+uint32_t bp_judged_end(const struct bp_mqtt_worker *in, const struct bp_flow *f);
+/* Appends bytes for which there is room. */
+void bp_judged_add(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *p, uint32_t n);
+/* Whether bytes from `seq` on, before bp_judged_end(), were judged: not those before the first,
+ * which the broker may not have. */
+bool bp_judged_is_known(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t seq);
+/* Overwrites p[0..n), bytes from `seq` on, as far as they lie before bp_judged_end(), with those
+ * that were judged; acknowledged ones, which nobody reads, with zeros. `seq` lies before it.
+ * Returns whether any differed. */
+bool bp_judged_restore(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t seq,
+	uint8_t *p, uint32_t n);
+/* The broker has the bytes before `ack`. */
+void bp_judged_acknowledge(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t ack);
+void bp_judged_release(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* Adopts those of an earlier process, if they reach the stream's position. */
+void bp_judged_adopt(struct bp_mqtt_worker *in, struct bp_flow *f);
+
+#endif
