@@ -278,6 +278,40 @@ static void burst_frame(struct rig *r, uint8_t *exact, uint32_t len, const struc
 		rig_flush(r);
 }
 
+static void answer(struct rig *r, const struct bp_frame *f, const struct bp_answer *a)
+{
+	const uint32_t size = bp_answer_frame_size(f, a);
+	uint8_t *out = malloc(size);
+
+	must(size != 0 && out != NULL, "no answer");
+	bp_answer_frame_build(f, a, out);
+	if (r->forwarded != NULL)
+		r->forwarded(r->forwarded_arg, out, size, a->to_client);
+	free(out);
+}
+
+/* As node `mqtt` does it: dataplane/mqtt/enforced.c. */
+static void enforce(struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame *f)
+{
+	struct bp_enforced e;
+	struct bp_lookup l;
+
+	bp_inspect_hash(r->in, f, &l);
+	bp_inspect_probe(r->in, f, &l);
+	bp_inspect_enforce(r->in, f, &l, exact + f->payload, &e);
+	for (unsigned i = 0; i < e.n_answers; i++)
+		answer(r, f, &e.answer[i]);
+	if (e.verdict == BP_FRAME_DROP) {
+		must(e.reason != 0, "a drop without a reason");
+		tally(r, e.reason);
+		return;
+	}
+	if (e.verdict == BP_FRAME_CUT || e.changed)
+		len = bp_frame_cut(exact, f, e.verdict == BP_FRAME_CUT ? e.keep : f->payload_len);
+	if (r->forwarded != NULL)
+		r->forwarded(r->forwarded_arg, exact, len, !f->to_broker);
+}
+
 /* True when it keeps the frame. */
 static bool segment_frame(struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame *f)
 {
@@ -285,6 +319,13 @@ static bool segment_frame(struct rig *r, uint8_t *exact, uint32_t len, struct bp
 		return false;
 	if (r->pieces != 0) {
 		frame_in_pieces(r, f, exact);
+		return false;
+	}
+	f->port = r->port;
+	f->routed = false;
+	if (bp_mqtt_worker_enforces(r->in)) {
+		if (r->trust_checksums || bp_frame_checksum_ok(f))
+			enforce(r, exact, len, f);
 		return false;
 	}
 	if (r->bursts) {

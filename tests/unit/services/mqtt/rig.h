@@ -4,6 +4,7 @@
 
 #include "config/mqtt/settings.h"
 #include "services/mqtt/burst.h"
+#include "services/mqtt/enforce.h"
 #include "services/mqtt/inspect.h"
 #include "mqtt_peer.h"
 #include "shm/layout.h"
@@ -41,6 +42,10 @@ struct rig {
 	uint64_t n_in_bursts, n_general; /* of these, read by the general path */
 	uint64_t n_template, n_numbers;  /* and by a template (services/mqtt/same_template.h) */
 	struct rig_frames *record;       /* frames are noted here, and not read */
+	/* With a policy that refuses packets: each frame that is forwarded, and each answer. */
+	void (*forwarded)(void *arg, const uint8_t *frame, uint32_t len, bool to_client);
+	void *forwarded_arg;
+	uint8_t port;    /* ingress port + 1 of all frames; 0: unknown */
 	uint32_t pieces; /* split frames in pieces of this many bytes after the headers; 0: whole */
 };
 
