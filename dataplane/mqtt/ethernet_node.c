@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Selects the frames to inspect: TCP segments to or from an inspected port, under VLAN tags, and in
- * LLC, PPPoE and MPLS. Other frames are forwarded immediately. No frame is dropped here: a frame
- * that cannot be parsed is forwarded without inspection.
+ * LLC, PPPoE and MPLS. Other frames are forwarded immediately, also frames that cannot be parsed;
+ * but a policy that refuses packets drops those that may be a part of an inspected connection.
  */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/enforce.h"
 #include "services/mqtt/inspect.h"
 #include "dataplane/nodes/edge_batch.h"
+#include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/mqtt/tcp_hint.h"
 #include "proto/net/vec16.h"
@@ -26,41 +28,47 @@ static const bp_v16 template_mask = {
 	0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0x3f, 0xff, 0, 0xff, 0, 0, 0, 0};
 static const bp_v16 template_value = {0x08, 0x00, 0x45, 0, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0};
 
-static bool wanted(struct bp_worker *w, struct rte_mbuf *m, const struct bp_frame *f)
+/* Of a datagram whose first fragment is missing, nothing is read. */
+static bool is_refused_fragment(const struct bp_worker *w, const struct bp_frame *f)
 {
 	bool to_broker;
 
-	if (!bp_mqtt_worker_inspects(bp_mqtt_worker_of(w), f->sport, f->dport, &to_broker))
-		return false;
-	if (!bp_hint_encodable(f->l3, f->l4)) {
+	return f->is_first && bp_policy_refuses(w->rules) &&
+	       (!f->has_ports || bp_mqtt_worker_inspects(
+					 bp_mqtt_worker_of(w), f->sport, f->dport, &to_broker));
+}
+
+enum class { FORWARDED, INSPECTED, REFUSED };
+
+static enum class wanted(struct bp_worker *w, struct rte_mbuf *m, const struct bp_frame *f) {
+	bool to_broker;
+
+	if (!bp_mqtt_worker_inspects(
+		    bp_mqtt_worker_of(w), f->sport, f->dport, &to_broker)) return FORWARDED;
+	if (!bp_hint_encodable(f->l3, f->l4)){
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
-		return false;
-	}
-	bp_hint_set(m, f->l3, f->l4, f->ip6, to_broker);
-	return true;
+		return bp_policy_refuses(w->rules) ? REFUSED : FORWARDED;}
+bp_hint_set(m, f->l3, f->l4, f->ip6, to_broker);
+return INSPECTED;
 }
 
 /* For tags, options, IPv6, protocols other than TCP, and lengths that contradict the frame. */
-static __rte_noinline bool classify_any(struct bp_worker *w, struct rte_mbuf *m)
-{
+static __rte_noinline enum class classify_any(struct bp_worker *w, struct rte_mbuf *m) {
 	struct bp_frame f;
 
-	switch (bp_frame_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, m->pkt_len, &f)) {
-	case BP_FRAME_TCP:
-		return wanted(w, m, &f);
-	case BP_FRAME_FRAGMENT:
-		bp_count(w, BP_C_SEG_FRAGMENT, 1);
-		return false;
-	case BP_FRAME_BAD:
-		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
-		return false;
-	case BP_FRAME_UNREAD:
-		bp_count(w, BP_C_NOT_INSPECTED_VLAN + f.unread, 1);
-		return false;
-	case BP_FRAME_OTHER:
-		break;
+	switch (bp_frame_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, m->pkt_len, &f)){
+		case BP_FRAME_TCP : return wanted(w, m, &f);
+		case BP_FRAME_FRAGMENT : bp_count(w, BP_C_SEG_FRAGMENT, 1);
+		return is_refused_fragment(w, &f) ? REFUSED : FORWARDED;
+		case BP_FRAME_BAD : bp_count(w, BP_C_SEG_BAD_HEADER, 1);
+		return FORWARDED;
+		case BP_FRAME_UNREAD : bp_count(w, BP_C_NOT_INSPECTED_VLAN + f.unread, 1);
+		return bp_policy_refuses(w->rules) && w->rules->policy_fail == BP_POLICY_FAIL_CLOSED
+			       ? REFUSED
+			       : FORWARDED;
+		case BP_FRAME_OTHER : break;
 	}
-	return false;
+return FORWARDED;
 }
 
 /*
@@ -77,34 +85,27 @@ static inline bool lengths_agree(const uint8_t *p, uint32_t data_len)
 }
 
 /* For plain frames from the broker, or with a port other than the first one. */
-static __rte_noinline bool classify_ports(struct bp_worker *w, struct rte_mbuf *m)
-{
-	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
-	bool to_broker;
+static __rte_noinline enum class classify_ports(struct bp_worker *w, struct rte_mbuf *m) {
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *); bool to_broker;
 
-	if (!bp_mqtt_worker_inspects(
-		    bp_mqtt_worker_of(w), bp_be16(p + AT_SPORT), bp_be16(p + AT_DPORT), &to_broker))
-		return false;
-	if (!lengths_agree(p, m->data_len))
-		return classify_any(w, m);
-	if (to_broker)
-		bp_hint_set_default(m);
-	else
-		bp_hint_set(m, BP_ETHER_HDR, BP_ETHER_HDR + 20, false, false);
-	return true;
+	if (!bp_mqtt_worker_inspects(bp_mqtt_worker_of(w), bp_be16(p + AT_SPORT),
+		    bp_be16(p + AT_DPORT), &to_broker)) return FORWARDED;
+	if (!lengths_agree(p, m->data_len)) return classify_any(w, m);
+	if (to_broker) bp_hint_set_default(m);
+	else bp_hint_set(m, BP_ETHER_HDR, BP_ETHER_HDR + 20, false, false);
+	return INSPECTED;
 }
 
-static inline bool classify(struct bp_worker *w, struct rte_mbuf *m)
-{
+static inline enum class classify(struct bp_worker *w, struct rte_mbuf *m) {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
 
 	if (unlikely(m->data_len < ETHER_IP4_HDRS ||
-		     !bp_v16_same(bp_v16_load(p + AT_TYPE) & template_mask, template_value)))
-		return classify_any(w, m);
-	if (unlikely(bp_be16(p + AT_DPORT) != w->mqtt_port || !lengths_agree(p, m->data_len)))
-		return classify_ports(w, m);
+		     !bp_v16_same(bp_v16_load(p + AT_TYPE) & template_mask,
+			     template_value))) return classify_any(w, m);
+	if (unlikely(bp_be16(p + AT_DPORT) != w->mqtt_port ||
+		     !lengths_agree(p, m->data_len))) return classify_ports(w, m);
 	bp_hint_set_default(m);
-	return true;
+	return INSPECTED;
 }
 
 static uint16_t ethernet_process(
@@ -116,8 +117,13 @@ static uint16_t ethernet_process(
 	bp_edge_batch_begin(&out, w, graph, node, objs, nb_objs, BP_EDGE_MQTT);
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
-		rte_edge_t edge = classify(w, m) ? BP_EDGE_MQTT : bp_forward_edge(w, m->port);
+		const enum class class = classify(w, m);
+		rte_edge_t edge = BP_EDGE_MQTT;
 
+		if (class == FORWARDED)
+			edge = bp_forward_edge(w, m->port);
+		else if (unlikely(class == REFUSED))
+			edge = bp_drop(m, BP_C_DROP_POLICY_NOT_INSPECTED);
 		bp_edge_batch_add(&out, edge, m);
 	}
 	bp_edge_batch_end(&out);
@@ -129,4 +135,4 @@ struct rte_node_register bp_node_ethernet = {
 	.process = ethernet_process,
 	.nb_edges = 0,
 };
-BP_NODE_REGISTER(bp_node_ethernet, BP_EDGE_MQTT, BP_NEXT_ONWARD)
+BP_NODE_REGISTER(bp_node_ethernet, BP_EDGE_DROP, BP_EDGE_MQTT, BP_NEXT_ONWARD)

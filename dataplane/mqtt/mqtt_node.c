@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inspects the segments that node ethernet selected, and forwards every one unchanged. The results
- * take other paths: alarms the ring, mirrored frames the edge port.
+ * Inspects the segments that node ethernet selected, and forwards every one unchanged, unless the
+ * policy refuses packets. The results take other paths: alarms the ring, mirrored frames the edge
+ * port.
  */
 #include <rte_ethdev.h>
 
 #include "biplane/counters/mqtt.h"
 #include "dataplane/workers/mbuf_fast_free.h"
 #include "services/mqtt/burst.h"
+#include "services/mqtt/enforce.h"
 #include "services/mqtt/mirror_frame.h"
 #include "services/mqtt/inspect.h"
-#include "dataplane/nodes/driver_sum.h"
-#include "dataplane/nodes/frame_mark.h"
+#include "dataplane/mqtt/enforced.h"
 #include "dataplane/mqtt/ingress.h"
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/mqtt/tcp_hint.h"
-
-#define PIECES_MAX 8
+#include "dataplane/mqtt/segment_frame.h"
 
 static bool send_mirrored(void *arg, const struct bp_mirror_request *r)
 {
@@ -61,37 +60,6 @@ static bool is_forwarded(void *arg, const struct bp_frame *f)
 	return bp_ingress_is_forwarded(arg, (uint16_t)(f->port - 1), f);
 }
 
-/*
- * Whether the checksums are right. A segment that its receiver discards must not be inspected: it
- * is retransmitted, possibly with other bytes.
- */
-static inline enum bp_sum_verdict rx_checksum_verdict(
-	const struct bp_worker *w, const struct rte_mbuf *m, const uint8_t *ip4, uint32_t len)
-{
-	enum bp_sum_verdict v = bp_driver_sum(m, ip4, len);
-
-	return v == BP_SUM_UNKNOWN && w->trust_checksum ? BP_SUM_GOOD : v;
-}
-
-/* A jumbo frame is in several mbufs: its payload is read segment by segment. */
-static __rte_noinline bool gather(
-	const struct rte_mbuf *m, struct bp_frame *f, struct bp_piece *piece)
-{
-	uint32_t here = f->contiguous - f->payload;
-	uint32_t left = f->payload_len > here ? f->payload_len - here : 0;
-
-	for (const struct rte_mbuf *s = m->next; s != NULL && left != 0; s = s->next) {
-		if (f->n_more == PIECES_MAX)
-			return false;
-		piece[f->n_more].data = rte_pktmbuf_mtod(s, const uint8_t *);
-		piece[f->n_more].len = s->data_len < left ? s->data_len : left;
-		left -= piece[f->n_more].len;
-		f->n_more++;
-	}
-	f->more = piece;
-	return left == 0;
-}
-
 /* Context of the callbacks of bp_mqtt_burst_read(). */
 struct reading {
 	struct bp_worker *w;
@@ -105,33 +73,18 @@ static void read_any(void *arg, uint32_t i)
 	struct reading *r = arg;
 	struct bp_worker *w = r->w;
 	struct bp_frame *f = &r->b.parsed[i];
-	struct bp_piece piece[PIECES_MAX];
-	enum bp_sum_verdict sum;
-
+	struct bp_piece piece[BP_PIECES_MAX];
 	if (r->b.kind[i] != BP_BURST_PARSED)
 		bp_hint_get(r->m[i], f);
-	if (r->m[i]->nb_segs != 1 && !gather(r->m[i], f, piece)) {
-		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
-		return;
-	}
-	if (w->checks_ingress && !bp_is_originated(r->m[i])) {
-		f->port = (uint8_t)(r->m[i]->port + 1);
-		f->routed = w->onward[r->m[i]->port] == BP_EDGE_IP4;
-	}
-	sum = rx_checksum_verdict(
-		w, r->m[i], f->ip6 ? NULL : f->data + f->l3, (uint32_t)(f->data[f->l3] & 0x0f) * 4);
-	if (sum == BP_SUM_BAD || (sum == BP_SUM_UNKNOWN && !bp_frame_checksum_ok(f))) {
-		bp_count(w, BP_C_SEG_BAD_CHECKSUM, 1);
-		return;
-	}
-	bp_inspect_segment(bp_mqtt_worker_of(w), f, &r->b.l[i]);
+	if (bp_segment_frame(w, r->m[i], f, piece))
+		bp_inspect_segment(bp_mqtt_worker_of(w), f, &r->b.l[i]);
 }
 
 /* The kind of a plain frame with a checksum verdict of the driver. */
 static __rte_noinline uint8_t kind_of(
 	const struct bp_worker *w, const struct rte_mbuf *m, const uint8_t *frame)
 {
-	switch (rx_checksum_verdict(w, m, frame + BP_ETHER_HDR, BP_IP4_HDR)) {
+	switch (bp_rx_sum(w, m, frame + BP_ETHER_HDR, BP_IP4_HDR)) {
 	case BP_SUM_GOOD:
 		return BP_BURST_VERIFIED;
 	case BP_SUM_UNKNOWN:
@@ -228,6 +181,11 @@ static uint16_t mqtt_process(
 		bp_mqtt_worker_set_is_forwarded(in, is_forwarded, w);
 	}
 	bp_mqtt_worker_begin(in, w->rules, w->now_ns, w->mono_ns);
+	if (unlikely(bp_mqtt_worker_enforces(in))) {
+		bp_mqtt_enforce_frames(w, graph, node, m, nb_objs);
+		bp_doorbell_check(&w->doorbell);
+		return nb_objs;
+	}
 	for (uint16_t i = 0; i < nb_objs; i = (uint16_t)(i + BP_MQTT_BURST)) {
 		differ |= bp_mbuf_rearm(m[i]) ^ bp_mbuf_rearm(m[0]);
 		differ |= read_burst(
@@ -246,4 +204,4 @@ struct rte_node_register bp_node_mqtt = {
 	.process = mqtt_process,
 	.nb_edges = 0,
 };
-BP_NODE_REGISTER(bp_node_mqtt, BP_NEXT_ONWARD, BP_NEXT_PORTS)
+BP_NODE_REGISTER(bp_node_mqtt, BP_EDGE_DROP, BP_NEXT_ONWARD, BP_NEXT_PORTS)

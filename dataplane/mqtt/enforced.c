@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/mqtt/enforced.h"
+
+#include <rte_graph_worker.h>
+
+#include "dataplane/mqtt/segment_frame.h"
+#include "services/mqtt/burst.h"
+#include "services/mqtt/enforce.h"
+#include "services/mqtt/inspect.h"
+
+/* What becomes of frames is decided in services/mqtt/enforce.c; here it is done. */
+
+struct batch {
+	struct bp_worker *w;
+	struct rte_graph *graph;
+	struct rte_node *node;
+	struct bp_frame frame[BP_MQTT_BURST];
+	struct bp_lookup l[BP_MQTT_BURST];
+};
+
+/* An answer to the frame of `m`, which is still whole: it leaves where the frame does, or where it
+ * came from. */
+static struct rte_mbuf *build_answer(const struct batch *b, const struct rte_mbuf *m,
+	const struct bp_frame *f, const struct bp_answer *a)
+{
+	const uint32_t size = bp_answer_frame_size(f, a);
+	struct rte_mbuf *out = size != 0 ? rte_pktmbuf_alloc(b->w->pool) : NULL;
+	uint8_t *p = NULL;
+
+	if (out != NULL)
+		p = (uint8_t *)rte_pktmbuf_append(out, (uint16_t)size);
+	if (p == NULL) {
+		rte_pktmbuf_free(out);
+		bp_count(b->w, BP_C_POLICY_NO_ANSWER, 1);
+		return NULL;
+	}
+	bp_answer_frame_build(f, a, p);
+	out->port = m->port;
+	bp_count(b->w, BP_C_POLICY_ANSWER, 1);
+	return out;
+}
+
+/* Bytes were overwritten, or cut off. */
+static void rewrite(struct rte_mbuf *m, const struct bp_frame *f, uint32_t keep)
+{
+	const uint32_t len = bp_frame_cut(rte_pktmbuf_mtod(m, uint8_t *), f, keep);
+
+	if (len < m->pkt_len)
+		rte_pktmbuf_trim(m, (uint16_t)(m->pkt_len - len));
+	/* both sums were made here */
+	m->ol_flags &= ~(RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK);
+}
+
+static void drop(const struct batch *b, struct rte_mbuf *m, bp_counter_t reason)
+{
+	rte_node_enqueue_x1(b->graph, b->node, bp_drop(m, reason), m);
+}
+
+static void apply(const struct batch *b, struct rte_mbuf *m, const struct bp_frame *f,
+	const struct bp_enforced *e)
+{
+	const rte_edge_t onward = bp_forward_edge(b->w, m->port);
+	const rte_edge_t back = (rte_edge_t)(BP_EDGE_PORT + m->port);
+	struct rte_mbuf *answer[BP_ANSWERS_MAX];
+
+	for (unsigned i = 0; i < e->n_answers; i++)
+		answer[i] = build_answer(b, m, f, &e->answer[i]);
+	if (e->verdict == BP_FRAME_DROP) {
+		drop(b, m, e->reason);
+	} else {
+		if (e->verdict == BP_FRAME_CUT || e->changed)
+			rewrite(m, f, e->verdict == BP_FRAME_CUT ? e->keep : f->payload_len);
+		rte_node_enqueue_x1(b->graph, b->node, onward, m);
+	}
+	/* behind the frame: their numbers are those behind its bytes */
+	for (unsigned i = 0; i < e->n_answers; i++)
+		if (answer[i] != NULL)
+			rte_node_enqueue_x1(b->graph, b->node,
+				e->answer[i].to_client == f->to_broker ? back : onward, answer[i]);
+}
+
+static void enforce(
+	const struct batch *b, struct rte_mbuf *m, struct bp_frame *f, struct bp_lookup *l)
+{
+	const bool writable = m->nb_segs == 1 && rte_mbuf_refcnt_read(m) == 1;
+	struct bp_piece piece[BP_PIECES_MAX];
+	struct bp_enforced e;
+
+	if (!bp_segment_frame(b->w, m, f, piece)) {
+		drop(b, m, BP_C_DROP_POLICY_NOT_READ);
+		return;
+	}
+	bp_inspect_enforce(bp_mqtt_worker_of(b->w), f, l,
+		writable ? rte_pktmbuf_mtod(m, uint8_t *) + f->payload : NULL, &e);
+	apply(b, m, f, &e);
+}
+
+static void enforce_some(struct batch *b, struct rte_mbuf **m, uint32_t n)
+{
+	struct bp_mqtt_worker *in = bp_mqtt_worker_of(b->w);
+
+	for (uint32_t i = 0; i < n; i++) {
+		bp_hint_get(m[i], &b->frame[i]);
+		bp_inspect_hash(in, &b->frame[i], &b->l[i]);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		bp_inspect_probe(in, &b->frame[i], &b->l[i]);
+	for (uint32_t i = 0; i < n; i++)
+		enforce(b, m[i], &b->frame[i], &b->l[i]);
+}
+
+void bp_mqtt_enforce_frames(struct bp_worker *w, struct rte_graph *graph, struct rte_node *node,
+	struct rte_mbuf **m, uint16_t n)
+{
+	struct batch b = {.w = w, .graph = graph, .node = node};
+
+	for (uint32_t i = 0; i < n; i += BP_MQTT_BURST)
+		enforce_some(&b, m + i, RTE_MIN(n - i, (uint32_t)BP_MQTT_BURST));
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_MQTT_SEGMENT_FRAME_H
+#define BP_DATAPLANE_MQTT_SEGMENT_FRAME_H
+
+#include "biplane/counters/mqtt.h"
+#include "dataplane/nodes/driver_sum.h"
+#include "dataplane/nodes/frame_mark.h"
+#include "dataplane/mqtt/tcp_hint.h"
+
+/* From an mbuf to a segment that inspection may read. */
+
+#define BP_PIECES_MAX 8
+
+/*
+ * Whether the checksums are right. A segment that its receiver discards must not be inspected: it
+ * is retransmitted, possibly with other bytes.
+ */
+static inline enum bp_sum_verdict bp_rx_sum(
+	const struct bp_worker *w, const struct rte_mbuf *m, const uint8_t *ip4, uint32_t len)
+{
+	enum bp_sum_verdict v = bp_driver_sum(m, ip4, len);
+
+	return v == BP_SUM_UNKNOWN && w->trust_checksum ? BP_SUM_GOOD : v;
+}
+
+/* A jumbo frame is in several mbufs: its payload is read segment by segment. */
+static __rte_noinline bool bp_gather(
+	const struct rte_mbuf *m, struct bp_frame *f, struct bp_piece *piece)
+{
+	uint32_t here = f->contiguous - f->payload;
+	uint32_t left = f->payload_len > here ? f->payload_len - here : 0;
+
+	for (const struct rte_mbuf *s = m->next; s != NULL && left != 0; s = s->next) {
+		if (f->n_more == BP_PIECES_MAX)
+			return false;
+		piece[f->n_more].data = rte_pktmbuf_mtod(s, const uint8_t *);
+		piece[f->n_more].len = s->data_len < left ? s->data_len : left;
+		left -= piece[f->n_more].len;
+		f->n_more++;
+	}
+	f->more = piece;
+	return left == 0;
+}
+
+/* Completes a frame of bp_hint_get(); `piece`: BP_PIECES_MAX of them. False: it must not be read,
+ * counted. */
+static inline bool bp_segment_frame(
+	struct bp_worker *w, const struct rte_mbuf *m, struct bp_frame *f, struct bp_piece *piece)
+{
+	enum bp_sum_verdict sum;
+
+	if (m->nb_segs != 1 && !bp_gather(m, f, piece)) {
+		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
+		return false;
+	}
+	if (w->checks_ingress && !bp_is_originated(m)) {
+		f->port = (uint8_t)(m->port + 1);
+		f->routed = w->onward[m->port] == BP_EDGE_IP4;
+	}
+	sum = bp_rx_sum(
+		w, m, f->ip6 ? NULL : f->data + f->l3, (uint32_t)(f->data[f->l3] & 0x0f) * 4);
+	if (sum == BP_SUM_BAD || (sum == BP_SUM_UNKNOWN && !bp_frame_checksum_ok(f))) {
+		bp_count(w, BP_C_SEG_BAD_CHECKSUM, 1);
+		return false;
+	}
+	return true;
+}
+
+#endif
