@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A policy with action close: a refused packet never reaches the broker, and real clients and the real broker see their
+connection end at once."""
+
+import socket
+import time
+
+import paho.mqtt.client as mqtt
+import pytest
+
+from conftest import config_for
+from lab import CLOUD, wait_until
+from peers import Collector
+
+NOT_AUTHORIZED = 0x87
+POLICY = {"fail": "closed", "rules": [
+    {"name": "secrets", "action": "close", "packet": "publish", "topic": "plant/secret/#"},
+    {"name": "eve", "action": "close", "packet": "connect", "client_id": "eve*"},
+    {"name": "all", "action": "close", "packet": "subscribe", "topic": "plant/secret/x"},
+]}
+
+
+@pytest.fixture(scope="module")
+def g(lab, module_gateway):
+    gateway = module_gateway(config_for(policy=POLICY))
+    yield gateway
+    gateway.stop()
+
+
+@pytest.fixture(scope="module")
+def cloud(lab, g):
+    c = Collector(lab, "cloud")
+    yield c
+    c.close()
+
+
+class Client:
+    def __init__(self, lab, client_id, protocol):
+        self.ends = []
+        self.refused = []
+        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=protocol, client_id=client_id, reconnect_on_failure=False)
+        self.client.on_disconnect = lambda c, u, flags, reason, properties: self.ends.append(reason)
+        self.client.on_connect = lambda c, u, flags, reason, properties: self.refused.append(reason) if reason.is_failure else None
+        with lab.inside("dev"):
+            self.client.connect(CLOUD, 1883)
+            self.client.loop_start()
+
+    def close(self):
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+def topics(cloud):
+    return [t for t, _ in list(cloud.messages)]
+
+
+@pytest.mark.parametrize("protocol", [mqtt.MQTTv311, mqtt.MQTTv5], ids=["3.1.1", "5.0"])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_refused_publication_ends_the_connection(lab, g, cloud, protocol, qos):
+    c = Client(lab, f"pump-{protocol}-{qos}", protocol)
+    wait_until("a connection", c.client.is_connected)
+    before = f"plant/open/{protocol}/{qos}"
+    c.client.publish(before, "1", qos=1).wait_for_publish(10)
+    wait_until("the publication", lambda: before in topics(cloud))
+    c.client.publish(f"plant/secret/{protocol}/{qos}", "1", qos=qos)
+    wait_until("the end", lambda: c.ends)
+    if protocol == mqtt.MQTTv5:
+        assert c.ends[0].value == NOT_AUTHORIZED
+    c.close()
+    # the broker has no such connection any more: another client with this identifier ends none
+    c = Client(lab, f"pump-{protocol}-{qos}", protocol)
+    wait_until("a connection", c.client.is_connected)
+    after = f"plant/open/{protocol}/{qos}/after"
+    c.client.publish(after, "1", qos=1).wait_for_publish(10)
+    wait_until("the publication", lambda: after in topics(cloud))
+    assert not any(t.startswith("plant/secret") for t in topics(cloud))
+    c.close()
+
+
+def test_refused_connect(lab, g):
+    c = Client(lab, "eve-5", mqtt.MQTTv5)
+    wait_until("the refusal", lambda: c.refused)
+    assert c.refused[0].value == NOT_AUTHORIZED
+    c.close()
+    c = Client(lab, "eve-4", mqtt.MQTTv311)
+    wait_until("the refusal", lambda: c.refused)
+    assert "ot authorized" in str(c.refused[0])
+    c.close()
+
+
+def test_refused_subscription(lab, g):
+    c = Client(lab, "reader", mqtt.MQTTv5)
+    wait_until("a connection", c.client.is_connected)
+    c.client.subscribe("plant/open/#")
+    c.client.subscribe("plant/#")
+    wait_until("the end", lambda: c.ends)
+    assert c.ends[0].value == NOT_AUTHORIZED
+    c.close()
+
+
+CONNECT = b"\x10\x11\x00\x04MQTT\x04\x02\x00\x3c\x00\x05split"
+
+
+def publish(topic):
+    body = len(topic).to_bytes(2, "big") + topic + b"1"
+    return b"\x30" + bytes([len(body)]) + body
+
+
+def test_packet_in_single_bytes(lab, g, cloud):
+    with lab.inside("dev"):
+        s = socket.create_connection((CLOUD, 1883), 10)
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    s.sendall(CONNECT)
+    assert s.recv(4) == b"\x20\x02\x00\x00"
+    for p in (publish(b"plant/open/bytes"), publish(b"plant/secret/bytes")):
+        for i in range(len(p)):
+            try:
+                s.send(p[i:i + 1])
+            except (ConnectionResetError, BrokenPipeError):
+                break
+            time.sleep(0.002)  # a segment of its own
+    with pytest.raises((ConnectionResetError, BrokenPipeError)):
+        s.send(b"\xc0\x00")
+        assert s.recv(1) != b""
+        s.recv(1)
+    wait_until("the publication", lambda: "plant/open/bytes" in topics(cloud))
+    assert "plant/secret/bytes" not in topics(cloud)
+
+
+def test_packets_before_the_refused_one_in_a_segment_are_delivered(lab, g, cloud):
+    with lab.inside("dev"):
+        s = socket.create_connection((CLOUD, 1883), 10)
+    s.sendall(CONNECT)
+    assert s.recv(4) == b"\x20\x02\x00\x00"
+    s.sendall(publish(b"plant/open/first") + publish(b"plant/secret/second") + publish(b"plant/open/third"))
+    with pytest.raises(ConnectionResetError):
+        while s.recv(10):
+            pass
+    wait_until("the publication", lambda: "plant/open/first" in topics(cloud))
+    assert "plant/secret/second" not in topics(cloud) and "plant/open/third" not in topics(cloud)
+
+
+def test_another_protocol_is_refused(lab, g):
+    with lab.inside("dev"):
+        s = socket.create_connection((CLOUD, 1883), 10)
+    s.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    with pytest.raises(ConnectionResetError):
+        s.recv(1)
+    assert g.counter("policy_failed_closed") > 0
+
+
+def test_every_frame_is_accounted_for(g):
+    assert g.balanced()
