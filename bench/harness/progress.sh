@@ -45,7 +45,7 @@ takes() {
 		;;
 	transform-sockets) runs 6 3 ;;
 	aggregate-streams) runs 2 1 ;;
-	policy) runs 2 1 ;;
+	policy) runs 4 1 ;;
 	bridge-before) runs 6 6 ;;
 	lcl-hops) echo $(((2 + ${#lcl_hops[@]} * (1 + ${#lcl_turns[@]})) * (milliseconds + 1000) / rounds)) ;;
 	alarm-paper) echo $(((15000 + alarm_count * (45 + 5 * ${#alarm_percents[@]})) / rounds)) ;;

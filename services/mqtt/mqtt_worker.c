@@ -5,6 +5,7 @@
 #include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
+#include "services/mqtt/policy_cache.h"
 #include "services/mqtt/publications.h"
 
 #include <stdio.h>
@@ -75,6 +76,9 @@ static bool allocate(
 	in->reassembly = bp_reassembly_create(
 		(uint8_t *)in->journal + BP_JOURNAL_BYTES, arena, in->reassembly_per_flow);
 	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
+	in->policy_cache = aligned_alloc(64, sizeof(*in->policy_cache));
+	if (in->policy_cache != NULL)
+		memset(in->policy_cache, 0, sizeof(*in->policy_cache));
 	in->layouts = bp_layouts_create();
 	in->same_template = calloc(1, sizeof(*in->same_template));
 	in->sparkplug_index = malloc(sizeof(*in->sparkplug_index));
@@ -87,8 +91,8 @@ static bool allocate(
 	in->fleet = shm != NULL ? bp_fleet_worker_create(shm, in->worker) : NULL;
 	if (shm != NULL && in->fleet == NULL)
 		return false;
-	return in->reassembly != NULL && in->cache != NULL && in->layouts != NULL &&
-	       in->same_template != NULL && in->sparkplug_index != NULL &&
+	return in->reassembly != NULL && in->cache != NULL && in->policy_cache != NULL &&
+	       in->layouts != NULL && in->same_template != NULL && in->sparkplug_index != NULL &&
 	       in->sparkplug_notes != NULL && in->sparkplug_layouts != NULL && in->to != NULL &&
 	       in->key_topic != NULL && in->delayed != NULL && bp_websocket_create(in);
 }
@@ -148,6 +152,7 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 		return;
 	bp_reassembly_destroy(in->reassembly);
 	free(in->cache);
+	free(in->policy_cache);
 	bp_layouts_free(in->layouts);
 	free(in->same_template);
 	free(in->sparkplug_index);

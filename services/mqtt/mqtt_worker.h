@@ -104,6 +104,7 @@ struct bp_mqtt_worker {
 	bp_is_forwarded_fn is_forwarded;
 	void *is_forwarded_arg;
 	struct bp_topic_cache *cache; /* BP_TOPIC_CACHE entries */
+	struct bp_policy_cache *policy_cache;
 	struct bp_layouts *layouts;
 	const char *not_adopted;
 	uint32_t n_brokers; /* 0: any address */

@@ -3,6 +3,7 @@
 #include "services/mqtt/enforcement.h"
 #include "services/mqtt/packets.h"
 #include "services/mqtt/policy.h"
+#include "services/mqtt/policy_cache.h"
 #include "shm/rules/policy.h"
 
 /*
@@ -70,24 +71,55 @@ static void count(struct bp_mqtt_worker *in, struct bp_flow *f,
 	bp_event_policy(in, f, v, d);
 }
 
+/* From the cache, or by a search. `topic`: the hash of that of a publication; 0: other packets. */
+static void look_up(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_policy_packet_view *v, uint64_t topic, struct bp_policy_decision *d)
+{
+	struct bp_policy_cached *set;
+	uint64_t key;
+
+	if (topic == 0) {
+		bp_policy_decide(in->rules, v, d);
+		return;
+	}
+	set = bp_policy_cache_set(in->policy_cache, f, topic);
+	key = bp_policy_cache_key(in->topic_key, in->gen, v, topic);
+	if (bp_policy_cache_get(set, key, d)) {
+		d->steps = BP_WORK_POLICY_CACHED;
+		return;
+	}
+	bp_policy_decide(in->rules, v, d);
+	if (d->fixed)
+		bp_policy_cache_put(in->policy_cache, set, key, d);
+}
+
 /* False: the connection is over its budget. */
 static bool decide(struct bp_mqtt_worker *in, struct bp_flow *f,
-	const struct bp_policy_packet_view *v, struct bp_policy_decision *d)
+	const struct bp_policy_packet_view *v, uint64_t topic, struct bp_policy_decision *d)
 {
 	if (!bp_work_may(&in->work)) {
 		bp_tally(in, BP_C_POLICY_NOT_EVALUATED);
 		bp_enforce_undecided(in, f);
 		return false;
 	}
-	bp_policy_decide(in->rules, v, d);
+	look_up(in, f, v, topic, d);
 	bp_work_add(&in->work, d->steps);
 	in->counters->v[BP_C_POLICY_BUCKET_EVICTED] += d->buckets_evicted;
 	count(in, f, v, d);
 	return true;
 }
 
-bool bp_policy_publish(
-	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_publish *p)
+void bp_policy_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic)
+{
+	if (!bp_policy_is_given(in))
+		return;
+	__builtin_prefetch(bp_policy_cache_set(in->policy_cache, f, topic));
+	if (f->client_id_len != 0)
+		__builtin_prefetch(bp_reassembly_data(in->reassembly, f->client_id));
+}
+
+bool bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_mqtt_publish *p, uint64_t topic)
 {
 	struct bp_policy_packet_view v;
 	struct bp_policy_decision d;
@@ -101,7 +133,7 @@ bool bp_policy_publish(
 	v.retain = p->retain;
 	v.size = p->payload_len;
 	v.packet_size = p->packet_len;
-	return decide(in, f, &v, &d) && d.action == BP_POLICY_ALLOW && d.fixed;
+	return decide(in, f, &v, topic, &d) && d.action == BP_POLICY_ALLOW && d.fixed;
 }
 
 void bp_policy_connect(
@@ -121,7 +153,7 @@ void bp_policy_connect(
 	v.user_len = c->user_len;
 	v.keep_alive = c->keep_alive != 0 ? c->keep_alive : BP_POLICY_KEEP_ALIVE_NONE;
 	v.packet_size = c->packet_len;
-	if (!decide(in, f, &v, &d) || bp_enforce_refused(in) || c->will.topic == NULL)
+	if (!decide(in, f, &v, 0, &d) || bp_enforce_refused(in) || c->will.topic == NULL)
 		return;
 	v.packet = BP_POLICY_WILL;
 	v.packet_size = 0;
@@ -130,7 +162,7 @@ void bp_policy_connect(
 	v.qos = c->will.qos;
 	v.retain = c->will.retain;
 	v.size = c->will.payload_len;
-	(void)decide(in, f, &v, &d);
+	(void)decide(in, f, &v, 0, &d);
 }
 
 void bp_policy_connected(struct bp_mqtt_worker *in, struct bp_flow *f)
@@ -141,7 +173,7 @@ void bp_policy_connected(struct bp_mqtt_worker *in, struct bp_flow *f)
 	if (!bp_policy_is_given(in))
 		return;
 	v = view_of(in, f, BP_POLICY_CONNECT);
-	(void)decide(in, f, &v, &d);
+	(void)decide(in, f, &v, 0, &d);
 	if (f->resync[BP_TO_BROKER].will)
 		bp_policy_unread(in, f, BP_TO_BROKER);
 }
@@ -185,7 +217,7 @@ void bp_policy_subscribe(
 	bp_mqtt_filters(&filters, &view, f->version, body, len);
 	while (bp_mqtt_next_filter(&filters, &v.topic, &v.topic_len, &v.qos)) {
 		skip_share(&v);
-		if (!decide(in, f, &v, &d) || bp_enforce_refused(in))
+		if (!decide(in, f, &v, 0, &d) || bp_enforce_refused(in))
 			return;
 	}
 }

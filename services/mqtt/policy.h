@@ -7,9 +7,12 @@
 /* policy.c: the decisions of the policy about packets of a client, which are counted. */
 
 bool bp_policy_is_given(const struct bp_mqtt_worker *in);
-/* Returns whether all publications of the connection with this topic are allowed. */
-bool bp_policy_publish(
-	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_publish *p);
+/* Before bp_policy_publish(): loads what it will read. */
+void bp_policy_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic);
+/* `topic`: the hash of that of `p`. Returns whether all publications of the connection with this
+ * topic are allowed. */
+bool bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_mqtt_publish *p, uint64_t topic);
 /* With its will. */
 void bp_policy_connect(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c);

@@ -412,7 +412,7 @@ static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	else if (!counts)
 		bp_policy_unread(in, f, dir);
 	else
-		allowed = !decided && bp_policy_publish(in, f, p);
+		allowed = !decided && bp_policy_publish(in, f, p, hash);
 	if (counts && in->rules->generation != 0) {
 		match(in, topic, len, gather, &m);
 		sparkplug = in->rules->n_sparkplug != 0 && bp_sparkplug_is_topic(topic, len) &&
@@ -462,8 +462,10 @@ static bool parse_known(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t fl
 	if (at > len)
 		return false;
 	*hash = bp_topic_hash(in, body + 2, p->topic_len);
-	if (!memo_matches(in, f, *hash))
+	if (!memo_matches(in, f, *hash)) {
+		bp_policy_prefetch(in, f, *hash);
 		return false;
+	}
 	p->topic = body + 2;
 	p->packet_id = (uint16_t)id;
 	p->payload = body + at;

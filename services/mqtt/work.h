@@ -33,6 +33,7 @@ enum {
 	BP_WORK_PACKET = 12,
 	BP_WORK_GUESS = 40, /* a packet under two versions */
 	BP_WORK_TRIE_STEP = 40,
+	BP_WORK_POLICY_CACHED = 20,
 	BP_WORK_RULE = 30,
 	BP_WORK_STATE = 100,  /* a state of (rule, topic) is seldom in a cache */
 	BP_WORK_WINDOW = 100, /* likewise a window; and for each value of it: */

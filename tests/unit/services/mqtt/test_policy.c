@@ -195,6 +195,92 @@ static void messages_that_differ(void **state)
 	rig_close(&rig);
 }
 
+/* The decisions of topics in turn are those of each client, though they are not searched again;
+ * each is counted. A reload decides again. */
+static void topics_in_turn(void **state)
+{
+	static const char *const topic[] = {
+		"plant/pump-1/a", "plant/pump-2/a", "plant/pump-1/b", "x"};
+	struct peer c[2];
+
+	(void)state;
+	open_rig();
+	rule(BP_POLICY_ALLOW, BP_POLICY_PUBLISH, "plant/{client}/#");
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "plant/#");
+	load();
+	for (unsigned i = 0; i < 2; i++) {
+		peer_init(&c[i], false, 1 + i, 1000, 2000);
+		rig_connect(&rig, &c[i], 4, i == 0 ? "pump-1" : "pump-2");
+	}
+	for (unsigned round = 1; round <= 10; round++) {
+		for (unsigned t = 0; t < 4; t++)
+			for (unsigned i = 0; i < 2; i++)
+				rig_publish_text(&rig, &c[i], topic[t], "1");
+		assert_int_equal(decisions(1), 3 * round);
+		assert_int_equal(decisions(2), 3 * round);
+		assert_int_equal(decisions(0), 2 + 2 * round);
+		assert_int_equal(observed(), 3 * round);
+	}
+	rules[0].action = BP_POLICY_OBSERVE;
+	load();
+	for (unsigned t = 0; t < 4; t++)
+		rig_publish_text(&rig, &c[0], topic[t], "1");
+	assert_int_equal(observed(), 33);
+	rig_close(&rig);
+}
+
+/* A decision of another client, or user, with the same addresses and ports is not that of this one.
+ */
+static void topics_of_another_client(void **state)
+{
+	static const struct {
+		const char *id, *user;
+		unsigned observed;
+	} client[] = {{"pump-1", "anna", 0}, {"pump-2", "anna", 2}, {"pump-1", "bert", 2},
+		{"pump-1", NULL, 2}, {"pump-1", "anna", 0}, {"pump-2", "bert", 4}};
+	unsigned all = 0;
+
+	(void)state;
+	open_rig();
+	rule(BP_POLICY_ALLOW, BP_POLICY_PUBLISH, "plant/{client}/#");
+	rule(BP_POLICY_ALLOW, BP_POLICY_PUBLISH, "plant/{user}/#");
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "plant/#");
+	load();
+	for (unsigned i = 0; i < sizeof(client) / sizeof(client[0]); i++) {
+		struct peer c = connected_as(client[i].id, client[i].user, NULL);
+
+		for (unsigned k = 0; k < 4; k++)
+			rig_publish_text(
+				&rig, &c, k % 2 == 0 ? "plant/pump-1/a" : "plant/anna/a", "1");
+		all += client[i].observed;
+		assert_int_equal(observed(), all);
+		rig_expire_all(&rig);
+	}
+	rig_close(&rig);
+}
+
+/* More topics than the worker remembers decisions of. */
+static void more_topics_than_are_remembered(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/+/1");
+	load();
+	c = connected("pump-1");
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < 40000; i++) {
+			char topic[32];
+
+			snprintf(topic, sizeof(topic), "t/%u/%u", i, i % 10);
+			rig_publish_text(&rig, &c, topic, "1");
+		}
+	}
+	assert_int_equal(observed(), 8000);
+	rig_close(&rig);
+}
+
 static void connects_and_wills(void **state)
 {
 	struct bp_policy_rule_spec *r;
@@ -583,6 +669,9 @@ int main(void)
 		cmocka_unit_test(observed_publication),
 		cmocka_unit_test(allowed_topic),
 		cmocka_unit_test(messages_that_differ),
+		cmocka_unit_test(topics_in_turn),
+		cmocka_unit_test(topics_of_another_client),
+		cmocka_unit_test(more_topics_than_are_remembered),
 		cmocka_unit_test(connects_and_wills),
 		cmocka_unit_test(keep_alives_and_sizes),
 		cmocka_unit_test(rates),

@@ -67,8 +67,8 @@ static void draw_rule(struct bp_policy_rule_spec *r, uint32_t i)
 {
 	static const char *const text[] = {"", "", "a", "b", "c", "a*", "*"};
 
-	*r = (struct bp_policy_rule_spec){
-		.action = (uint8_t)draw(2), .packet = (uint8_t)draw(BP_POLICY_PACKETS)};
+	*r = (struct bp_policy_rule_spec){.action = (uint8_t)draw(BP_POLICY_ACTIONS),
+		.packet = (uint8_t)draw(BP_POLICY_PACKETS)};
 	snprintf(r->name, sizeof(r->name), "r%u", i);
 	snprintf(r->client, sizeof(r->client), "%s", text[draw(7)]);
 	snprintf(r->user, sizeof(r->user), "%s", text[draw(7)]);
