@@ -36,12 +36,10 @@ void bp_text_alarm_value(const struct bp_alarm_log *a, char out[BP_TEXT_ALARM_VA
 		a->value_string);
 }
 
-void bp_text_rule_value(const struct bp_ruleset *rs, const struct bp_rule *rule, double value,
-	char out[BP_TEXT_RULE_VALUE])
+/* `strings`: NULL: the source has none. */
+static void value_text(const struct bp_value_source *source, const struct bp_value_strings *strings,
+	double value, char out[BP_TEXT_RULE_VALUE])
 {
-	const struct bp_value_source *source = bp_ruleset_source(rs, rule->source);
-	const struct bp_value_strings *strings = bp_ruleset_strings(rs, source);
-
 	if (source->type == BP_VALUE_BOOLEAN)
 		snprintf(out, BP_TEXT_RULE_VALUE, "%s", value != 0 ? "true" : "false");
 	else if (source->type != BP_VALUE_STRING || strings == NULL)
@@ -53,18 +51,21 @@ void bp_text_rule_value(const struct bp_ruleset *rs, const struct bp_rule *rule,
 		snprintf(out, BP_TEXT_RULE_VALUE, "another string");
 }
 
-void bp_text_rule_condition(const struct bp_ruleset *rs, const struct bp_rule *rule,
-	const struct bp_condition *c, char out[BP_TEXT_RULE_CONDITION])
+void bp_text_rule_value(const struct bp_ruleset *rs, const struct bp_rule *rule, double value,
+	char out[BP_TEXT_RULE_VALUE])
 {
 	const struct bp_value_source *source = bp_ruleset_source(rs, rule->source);
+
+	value_text(source, bp_ruleset_strings(rs, source), value, out);
+}
+
+void bp_text_value_condition(const struct bp_value_source *source,
+	const struct bp_value_strings *strings, const struct bp_condition *c,
+	char out[BP_TEXT_RULE_CONDITION])
+{
 	char value[BP_TEXT_RULE_VALUE];
 	size_t at;
 
-	if (rule->absent) {
-		value[bp_number_format((double)rule->absent_ns / 1e9, value)] = '\0';
-		snprintf(out, BP_TEXT_RULE_CONDITION, "absent for %s s", value);
-		return;
-	}
 	if (source->type == BP_VALUE_NUMBER) {
 		bp_text_condition(c, out);
 		return;
@@ -73,12 +74,26 @@ void bp_text_rule_condition(const struct bp_ruleset *rs, const struct bp_rule *r
 		c->op == BP_COND_EQ   ? "=="
 		: c->op == BP_COND_NE ? "!="
 				      : "one of");
-	bp_text_rule_value(rs, rule, c->a, value);
+	value_text(source, strings, c->a, value);
 	at += (size_t)snprintf(out + at, BP_TEXT_RULE_CONDITION - at, "%s", value);
 	if (c->op != BP_COND_INSIDE)
 		return;
 	for (unsigned i = 1; i < BP_VALUE_STRINGS_MAX && c->a + i <= c->b; i++) {
-		bp_text_rule_value(rs, rule, c->a + i, value);
+		value_text(source, strings, c->a + i, value);
 		at += (size_t)snprintf(out + at, BP_TEXT_RULE_CONDITION - at, ", %s", value);
 	}
+}
+
+void bp_text_rule_condition(const struct bp_ruleset *rs, const struct bp_rule *rule,
+	const struct bp_condition *c, char out[BP_TEXT_RULE_CONDITION])
+{
+	const struct bp_value_source *source = bp_ruleset_source(rs, rule->source);
+	char value[BP_TEXT_RULE_VALUE];
+
+	if (rule->absent) {
+		value[bp_number_format((double)rule->absent_ns / 1e9, value)] = '\0';
+		snprintf(out, BP_TEXT_RULE_CONDITION, "absent for %s s", value);
+		return;
+	}
+	bp_text_value_condition(source, bp_ruleset_strings(rs, source), c, out);
 }

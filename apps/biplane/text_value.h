@@ -20,6 +20,10 @@ void bp_text_rule_condition(const struct bp_ruleset *rs, const struct bp_rule *r
 
 /* What the rule has evaluated: "81.5", "\"open\"", "another string", "true" */
 #define BP_TEXT_RULE_VALUE 96
+/* Of a value at this source; `strings`: NULL: it has none. */
+void bp_text_value_condition(const struct bp_value_source *source,
+	const struct bp_value_strings *strings, const struct bp_condition *c,
+	char out[BP_TEXT_RULE_CONDITION]);
 void bp_text_rule_value(const struct bp_ruleset *rs, const struct bp_rule *rule, double value,
 	char out[BP_TEXT_RULE_VALUE]);
 

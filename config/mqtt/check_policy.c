@@ -87,6 +87,8 @@ static const struct {
 		HAS(WILL) | HAS(PUBLISH)},
 	{"larger_than", "only publications and wills have it", "publish, will or any",
 		HAS(WILL) | HAS(PUBLISH)},
+	{"payload", "only publications and wills have it", "publish, will or any",
+		HAS(WILL) | HAS(PUBLISH)},
 	{"packet_larger_than", "a will is a part of a CONNECT",
 		"connect, publish, subscribe or any", HAS(CONNECT) | HAS(PUBLISH) | HAS(SUBSCRIBE)},
 	{"keep_alive", "only a CONNECT has it", "connect or any", HAS(CONNECT)},

@@ -191,6 +191,11 @@ static bool has_burst(const void *base)
 	return ((const struct bp_policy_rule_spec *)base)->rate_burst != 0;
 }
 
+static bool has_payload(const void *base)
+{
+	return ((const struct bp_policy_rule_spec *)base)->payload != NULL;
+}
+
 static bool has_member(const void *base)
 {
 	return is_sparkplug(base) &&
@@ -488,6 +493,12 @@ static const struct bp_setting rows[] = {
 	 .help = "Whether publications and wills are retained: true, false or any."},
 	{.path = "mqtt.policy.rules[].larger_than", .type = &bp_type_size, IN(bp_policy_rule_spec, larger_than), .flags = BP_RELOAD | BP_OR_ZERO, .min = 1, .max = 268435455, GIVEN(bp_policy_rule_spec, has_size), .preset_text = "none: any payload",
 	 .help = "Publications and wills with a larger payload."},
+	{.path = "mqtt.policy.rules[].payload", .type = &bp_type_policy_payload, IN(bp_policy_rule_spec, payload), .flags = BP_RELOAD, .present = has_payload, .preset_text = "none: any payload",
+	 .help = "Publications and wills whose payload has a value that meets the condition. A payload without the value does not match."},
+	{.path = "mqtt.policy.rules[].payload.value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .like = "mqtt.rules[].value", .preset = "text",
+	 .help = "Value of the payload, as value of mqtt.rules, without metrics of Sparkplug B."},
+	{.path = "mqtt.policy.rules[].payload.condition", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_raise_unfold, .flags = BP_REQUIRED | BP_RELOAD, .like = "mqtt.rules[].raise",
+	 .help = "Condition of the value, as raise of mqtt.rules."},
 	{.path = "mqtt.policy.rules[].packet_larger_than", .type = &bp_type_size, IN(bp_policy_rule_spec, packet_larger_than), .flags = BP_RELOAD, .min = 1, .max = 268435454, GIVEN(bp_policy_rule_spec, has_packet_size), .preset_text = "none: any packet",
 	 .help = "Packets CONNECT, PUBLISH and SUBSCRIBE with a larger remaining length, which is all after the fixed header."},
 	{.path = "mqtt.policy.rules[].keep_alive", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_policy_rule_spec, has_keep_alive), .check = bp_check_policy_keep_alive,

@@ -65,6 +65,8 @@ static void release(void *settings)
 	for (uint32_t i = 0; i < m->n_rules; i++)
 		free(m->rules[i].combination);
 	free(m->rules);
+	for (uint32_t i = 0; i < m->policy.n_rules; i++)
+		free(m->policy.rules[i].payload);
 	free(m->policy.rules);
 }
 

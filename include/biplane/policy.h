@@ -30,6 +30,7 @@ enum bp_policy_action {
 	BP_POLICY_ACTIONS,
 	/* results only */
 	BP_POLICY_UNDECIDED = BP_POLICY_ACTIONS, /* what a rule asks for is not known */
+	BP_POLICY_NEEDS_PAYLOAD,
 };
 
 enum bp_policy_identity { BP_POLICY_EVERYBODY, BP_POLICY_ANONYMOUS, BP_POLICY_USERS };
@@ -63,8 +64,9 @@ struct bp_policy_rule_spec {
 	uint32_t packet_larger_than; /* all but wills: bytes after the fixed header */
 	/* CONNECT: seconds; a keep-alive of 0, which is none, is above each number */
 	uint32_t keep_above, keep_below;
-	bool has_rate;    /* only packets above it match */
-	uint8_t rate_per; /* enum bp_policy_rate_per */
+	struct bp_rule_spec *payload; /* NULL: any; value, raise and strings of it */
+	bool has_rate;                /* only packets above it match */
+	uint8_t rate_per;             /* enum bp_policy_rate_per */
 	struct bp_policy_rate rate;
 	uint32_t rate_burst; /* packets at once; 0: those of an interval */
 	/* Exact, or with one *, which is any text. "": any client, any user name or none. */

@@ -40,6 +40,13 @@ static void skip(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	f->stream[dir] = bytes == 0 ? BP_STREAM_BOUNDARY : BP_STREAM_SKIP;
 }
 
+/* The policy waits for the payload of a PUBLISH, which will not be whole. */
+static void unread_payload(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+{
+	if (f->reassembly_decided[dir] == BP_REASSEMBLY_POLICY)
+		bp_policy_unread(in, f, dir);
+}
+
 /* Handles the loss of a packet that cannot be read completely, for the packets after it. */
 static void lose(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type, bool head_known)
@@ -56,6 +63,7 @@ static void lose(
 		bp_ack_release(in, f);
 	if (type == BP_MQTT_SUBSCRIBE || (type == BP_MQTT_PUBLISH && !head_known))
 		bp_policy_unread(in, f, dir);
+	unread_payload(in, f, dir);
 	if (type != BP_MQTT_PUBLISH)
 		return;
 	bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);
@@ -119,8 +127,11 @@ static void beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 static void no_room(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
 	uint32_t total, uint32_t have)
 {
-	if (type == BP_MQTT_PUBLISH && f->reassembly_decided[dir] == BP_REASSEMBLY_WHOLE &&
+	if (type == BP_MQTT_PUBLISH &&
+		(f->reassembly_decided[dir] == BP_REASSEMBLY_WHOLE ||
+			f->reassembly_decided[dir] == BP_REASSEMBLY_POLICY) &&
 		f->reassembly[dir] != 0 && have < total) {
+		unread_payload(in, f, dir);
 		f->reassembly_decided[dir] = BP_REASSEMBLY_BEGINNING;
 		f->skip[dir] = total - have;
 		return;
@@ -160,6 +171,8 @@ static bool worth_reassembly(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 			return false;
 		if (wanted == BP_PUBLISH_EVALUATE)
 			f->reassembly_decided[dir] = BP_REASSEMBLY_WHOLE;
+		else if (wanted == BP_PUBLISH_WAIT)
+			f->reassembly_decided[dir] = BP_REASSEMBLY_POLICY;
 	}
 	if (wanted == BP_PUBLISH_SKIP) {
 		bp_tally(in, BP_C_MQTT_PACKETS);

@@ -252,7 +252,13 @@ static inline bool bp_flow_is_tls(const struct bp_flow *f)
 
 /* A packet that is reassembled because a rule needs it: complete, or, where no memory is free, its
  * beginning; `skip` is then the number of remaining bytes. */
-enum { BP_REASSEMBLY_UNDECIDED, BP_REASSEMBLY_WHOLE, BP_REASSEMBLY_BEGINNING };
+/* POLICY: as WHOLE, and the policy has not decided about it. */
+enum {
+	BP_REASSEMBLY_UNDECIDED,
+	BP_REASSEMBLY_WHOLE,
+	BP_REASSEMBLY_BEGINNING,
+	BP_REASSEMBLY_POLICY
+};
 
 #define BP_MEMO_MULTIPLE (UINT32_MAX - 1)
 /* The push under way did not begin with a packet, as far as is known. */

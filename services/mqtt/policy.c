@@ -105,7 +105,9 @@ static bool decide(struct bp_mqtt_worker *in, struct bp_flow *f,
 	look_up(in, f, v, topic, d);
 	bp_work_add(&in->work, d->steps);
 	in->counters->v[BP_C_POLICY_BUCKET_EVICTED] += d->buckets_evicted;
-	count(in, f, v, d);
+	in->counters->v[BP_C_POLICY_VALUE_MISSING] += d->values_missing;
+	if (d->action != BP_POLICY_NEEDS_PAYLOAD)
+		count(in, f, v, d);
 	return true;
 }
 
@@ -118,22 +120,28 @@ void bp_policy_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f
 		__builtin_prefetch(bp_reassembly_data(in->reassembly, f->client_id));
 }
 
-bool bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
-	const struct bp_mqtt_publish *p, uint64_t topic)
+enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_mqtt_publish *p, uint64_t topic, bool whole)
 {
 	struct bp_policy_packet_view v;
 	struct bp_policy_decision d;
 
 	if (!bp_policy_is_given(in))
-		return true;
+		return BP_POLICY_ALL_ALLOWED;
 	v = view_of(in, f, BP_POLICY_PUBLISH);
 	v.topic = p->topic;
 	v.topic_len = p->topic_len;
 	v.qos = p->qos;
 	v.retain = p->retain;
 	v.size = p->payload_len;
+	v.payload = whole ? p->payload : NULL;
+	v.payload_later = !whole;
 	v.packet_size = p->packet_len;
-	return decide(in, f, &v, topic, &d) && d.action == BP_POLICY_ALLOW && d.fixed;
+	if (!decide(in, f, &v, topic, &d))
+		return BP_POLICY_DECIDE_EACH;
+	return d.action == BP_POLICY_NEEDS_PAYLOAD      ? BP_POLICY_WAIT
+	       : d.action == BP_POLICY_ALLOW && d.fixed ? BP_POLICY_ALL_ALLOWED
+							: BP_POLICY_DECIDE_EACH;
 }
 
 void bp_policy_connect(
@@ -162,6 +170,7 @@ void bp_policy_connect(
 	v.qos = c->will.qos;
 	v.retain = c->will.retain;
 	v.size = c->will.payload_len;
+	v.payload = c->will.payload;
 	(void)decide(in, f, &v, 0, &d);
 }
 

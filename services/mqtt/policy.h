@@ -9,10 +9,18 @@
 bool bp_policy_is_given(const struct bp_mqtt_worker *in);
 /* Before bp_policy_publish(): loads what it will read. */
 void bp_policy_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic);
-/* `topic`: the hash of that of `p`. Returns whether all publications of the connection with this
- * topic are allowed. */
-bool bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
-	const struct bp_mqtt_publish *p, uint64_t topic);
+/*
+ * Decides about a publication. `topic`: the hash of its topic. `whole`: its payload is complete. If
+ * it is not, and a rule reads it, nothing is decided yet (BP_POLICY_WAIT): the packet is needed
+ * whole, or is to be counted by bp_policy_unread().
+ */
+enum bp_policy_next {
+	BP_POLICY_ALL_ALLOWED, /* all publications of the connection with this topic */
+	BP_POLICY_DECIDE_EACH,
+	BP_POLICY_WAIT,
+};
+enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_mqtt_publish *p, uint64_t topic, bool whole);
 /* With its will. */
 void bp_policy_connect(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c);

@@ -22,6 +22,7 @@ void bp_publish_evaluate(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 enum bp_publish_decision {
 	BP_PUBLISH_SKIP,
 	BP_PUBLISH_EVALUATE,
+	BP_PUBLISH_WAIT, /* the same, and the policy decides about it when it is whole */
 	BP_PUBLISH_NEED_MORE,
 	BP_PUBLISH_NOT_INSPECTED
 };

@@ -393,26 +393,29 @@ static bool reads_data(
 /*
  * Writes the rules that the topic matches to the flow's memo. Both directions share the memo, so a
  * topic that is valid in only one of them is not stored. Neither is one whose publications the
- * policy decides about one by one. `decided`: it has, about this one.
+ * policy decides about one by one. PAYLOAD_DECIDED: it has, about this one. Returns false if it
+ * needs the whole payload for that.
  */
-static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
-	const struct bp_mqtt_publish *p, uint64_t hash, bool decided)
+enum payload { PAYLOAD_BEGINS, PAYLOAD_WHOLE, PAYLOAD_DECIDED };
+static bool look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_publish *p, uint64_t hash, enum payload payload)
 {
 	const uint8_t *topic = p->topic;
 	const uint16_t len = p->topic_len;
 	const uint64_t bits = bp_topic_known_bits(in, topic, len, hash);
 	struct matched m = {.rules = in->rules};
 	bool sparkplug = false; /* other topics of the node may match */
-	bool counts, allowed = false;
+	enum bp_policy_next next = BP_POLICY_DECIDE_EACH;
+	bool counts;
 
 	bp_tally(in, BP_C_TOPIC_LOOKUP);
 	counts = topic_counts(in, f, dir, bits);
 	if (dir == BP_FROM_BROKER)
-		allowed = !bp_policy_is_given(in);
+		next = bp_policy_is_given(in) ? BP_POLICY_DECIDE_EACH : BP_POLICY_ALL_ALLOWED;
 	else if (!counts)
 		bp_policy_unread(in, f, dir);
-	else
-		allowed = !decided && bp_policy_publish(in, f, p, hash);
+	else if (payload != PAYLOAD_DECIDED)
+		next = bp_policy_publish(in, f, p, hash, payload == PAYLOAD_WHOLE);
 	if (counts && in->rules->generation != 0) {
 		match(in, topic, len, gather, &m);
 		sparkplug = in->rules->n_sparkplug != 0 && bp_sparkplug_is_topic(topic, len) &&
@@ -422,7 +425,8 @@ static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 		       : m.n == 0           ? BP_RULE_NONE
 					    : m.rule[0];
 	f->memo_hash = hash;
-	f->memo_gen = allowed && (bits & ~f->known) == 0 ? in->gen : 0;
+	f->memo_gen = next == BP_POLICY_ALL_ALLOWED && (bits & ~f->known) == 0 ? in->gen : 0;
+	return next != BP_POLICY_WAIT;
 }
 
 /* The hash covers the topic's length. */
@@ -546,8 +550,9 @@ static bool read_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 		return false;
 	}
 	/* the head of a packet that was cut may have been complete before */
-	look_up(in, f, dir, p, *hash,
-		head != NULL && f->reassembly_decided[dir] != BP_REASSEMBLY_UNDECIDED);
+	(void)look_up(in, f, dir, p, *hash,
+		head != NULL && f->reassembly_decided[dir] == BP_REASSEMBLY_WHOLE ? PAYLOAD_DECIDED
+										  : PAYLOAD_WHOLE);
 	return !bp_enforce_refused(in);
 }
 
@@ -683,7 +688,8 @@ enum bp_publish_decision bp_publish_decide(struct bp_mqtt_worker *in, struct bp_
 			count_publish(in, f, &p);
 			return bp_enforce_refused(in) ? BP_PUBLISH_NOT_INSPECTED : BP_PUBLISH_SKIP;
 		}
-		look_up(in, f, dir, &p, hash, false);
+		if (!look_up(in, f, dir, &p, hash, PAYLOAD_BEGINS))
+			return BP_PUBLISH_WAIT;
 		if (bp_enforce_refused(in))
 			return BP_PUBLISH_NOT_INSPECTED;
 	}

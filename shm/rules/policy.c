@@ -3,12 +3,16 @@
 
 #include "shm/hash.h"
 #include "shm/rules/policy_index.h"
+#include "shm/rules/policy_value.h"
 
 /* Work, in units of about a nanosecond. */
 #define STEP_RULE 4u
 #define STEP_TEXT 4u   /* bytes of a filter that are read in one */
 #define STEP_BYTES 16u /* bytes that are compared in one */
 #define STEP_RATE 20u
+#define STEP_VALUE 20u /* and 1 for each byte of the payload */
+#define STEP_ELEMENT 50u
+#define STEPS_OF_VALUES_MAX 1000000u /* then no further value is read in a decision */
 
 /* ---- topics ---- */
 
@@ -317,12 +321,12 @@ static enum met is_of_connection(
 static bool varies(const struct bp_policy_rule *r)
 {
 	return r->qos != 0 || r->retain != 0 || r->has_size || r->has_packet_size ||
-	       r->rate_period_ns != 0;
+	       r->rate_period_ns != 0 || r->value != 0;
 }
 
 static bool has_message(const struct bp_policy_rule *r)
 {
-	return r->qos != 0 || r->retain != 0 || r->has_size;
+	return r->qos != 0 || r->retain != 0 || r->has_size || r->value != 0;
 }
 
 /* What may differ between two of them. */
@@ -339,8 +343,8 @@ static enum met is_of_packet(const struct bp_policy_rule *r, const struct bp_pol
 	return p->packet_size == 0 ? UNKNOWN : p->packet_size > r->packet_larger_than ? YES : NO;
 }
 
-/* Whether the packet of `t` has all that the rule gives, without the rate. Clears *fixed if this
- * may differ for the next one of its type and topic on the connection. */
+/* Whether the packet of `t` has all that the rule gives, without value and rate. Clears *fixed if
+ * this may differ for the next one of its type and topic on the connection. */
 static enum met matches(
 	const struct bp_ruleset *rs, const struct bp_policy_rule *r, struct topic *t, bool *fixed)
 {
@@ -402,6 +406,46 @@ static enum met rate_is(const struct bp_policy_rule *r, const struct bp_policy_p
 	return exceeded ? YES : NO;
 }
 
+/* The value of a rule whose other conditions are met, without the rate. */
+static enum met value_is(const struct bp_ruleset *rs, const struct bp_policy_rule *r,
+	const struct bp_policy_packet_view *p, struct bp_policy_decision *d)
+{
+	uint32_t elements;
+	bool has, meets;
+
+	if (r->value == 0)
+		return YES;
+	if (p->payload == NULL || d->steps > STEPS_OF_VALUES_MAX)
+		return UNKNOWN;
+	meets = bp_policy_value_meets(rs, r, p->payload, p->size, &has, &elements);
+	d->steps += STEP_VALUE + p->size + elements * STEP_ELEMENT;
+	d->values_missing += !has;
+	return meets ? YES : NO;
+}
+
+/* Whether a rule with a value may decide. A rule with a rate before it may or may not: to find out,
+ * it would count the packet. */
+static bool needs_payload(
+	const struct bp_ruleset *rs, struct topic *t, struct bp_policy_decision *d)
+{
+	struct bp_policy_find find;
+	bool needs = false, fixed;
+	uint32_t i;
+
+	bp_policy_find_begin(&find, rs, t->packet, t->level, t->n);
+	while ((i = bp_policy_find_next(&find)) != BP_RULE_NONE) {
+		const struct bp_policy_rule *r = bp_policy_rule(rs, i);
+		const enum met met = matches(rs, r, t, &fixed);
+
+		d->steps += STEP_RULE + r->topic_len / STEP_TEXT;
+		needs = met != NO && r->value != 0;
+		if (needs || (met != NO && r->rate_period_ns == 0))
+			break;
+	}
+	d->steps += find.steps;
+	return needs;
+}
+
 void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet_view *p,
 	struct bp_policy_decision *d)
 {
@@ -417,12 +461,20 @@ void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet
 		split(&t, p);
 		d->steps = p->topic_len / STEP_BYTES;
 	}
+	if (p->payload_later && rs->n_policy_values != 0 && needs_payload(rs, &t, d)) {
+		d->action = BP_POLICY_NEEDS_PAYLOAD;
+		d->fixed = false;
+		d->steps += t.steps;
+		return;
+	}
 	bp_policy_find_begin(&find, rs, p, t.level, t.n);
 	while ((i = bp_policy_find_next(&find)) != BP_RULE_NONE) {
 		const struct bp_policy_rule *r = bp_policy_rule(rs, i);
 		enum met met = matches(rs, r, &t, &d->fixed);
 
 		d->steps += STEP_RULE + r->topic_len / STEP_TEXT;
+		if (met != NO)
+			met = both(met, value_is(rs, r, p, d));
 		if (met != NO)
 			met = both(met, rate_is(r, p, d));
 		if (met == NO)

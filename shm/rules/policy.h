@@ -29,6 +29,7 @@ struct bp_policy_rule {
 	uint16_t topic_len, client_len, user_len; /* 0: any */
 	uint16_t client_star, user_star;          /* position of the *; UINT16_MAX: none */
 	uint32_t topic, client, user;             /* offsets of the texts */
+	uint32_t value; /* offset of a struct bp_policy_value; 0: any payload */
 	struct bp_prefix address;
 	uint32_t next, next_of_key; /* rules of the index; BP_RULE_NONE: there are none */
 	char name[BP_RULE_NAME_MAX + 1];
@@ -55,8 +56,10 @@ struct bp_policy_packet_view {
 	const uint8_t *address; /* of the client: 4 or 16 bytes */
 	const uint8_t *client, *user, *topic;
 	uint16_t client_len, user_len;
-	uint32_t topic_len; /* of SUBSCRIBE: a topic filter */
-	uint32_t size;      /* bytes of payload */
+	uint32_t topic_len;     /* of SUBSCRIBE: a topic filter */
+	uint32_t size;          /* bytes of payload */
+	const uint8_t *payload; /* NULL: not known, or with payload_later not yet */
+	bool payload_later;
 	/* Bytes after the fixed header; 0: unknown, or it is a will, which is no packet. */
 	uint32_t packet_size;
 	uint32_t keep_alive; /* of a CONNECT, seconds, or a constant above */
@@ -74,9 +77,13 @@ struct bp_policy_decision {
 	uint32_t slot;  /* of the statistics */
 	uint32_t steps; /* units of work */
 	uint32_t buckets_evicted;
+	uint32_t values_missing; /* rules whose value the payload has not */
 };
 
-/* Decides by the policy of the image, which has one (policy_given). */
+/*
+ * Decides by the policy of the image, which has one (policy_given). BP_POLICY_NEEDS_PAYLOAD: a rule
+ * reads the payload, which is not there yet; no rate has counted the packet then.
+ */
 void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet_view *p,
 	struct bp_policy_decision *d);
 

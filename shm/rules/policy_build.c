@@ -5,8 +5,11 @@
 
 #include "shm/hash.h"
 #include "shm/rules/policy_index.h"
+#include "shm/rules/policy_value.h"
+#include "shm/rules/rule_uid.h"
 
-/* The policy in an image of rules: bp_policy_rule[], their index, then the texts. */
+/* The policy in an image of rules: bp_policy_rule[], bp_policy_value[], the index of the rules,
+ * then the texts. */
 
 #define RULE_ROOM 768u          /* texts and index of an average rule */
 #define BANK_FLAT (64u * 1024u) /* so that a few rules may have the longest texts */
@@ -25,7 +28,7 @@ static uint64_t texts_of(const struct bp_policy_rule_spec *r)
 uint64_t bp_policy_image_size(
 	const struct bp_policy_spec *spec, const struct bp_policy_draft_index *index)
 {
-	uint64_t n = bp_policy_index_size(index);
+	uint64_t n = bp_policy_index_size(index) + bp_policy_values_size(spec);
 
 	for (uint32_t i = 0; i < spec->n_rules; i++)
 		n += sizeof(struct bp_policy_rule) + texts_of(&spec->rules[i]);
@@ -55,6 +58,8 @@ static uint64_t uid_of(const struct bp_policy_rule_spec *r)
 	h = bp_mix64(h ^ (r->has_packet_size ? r->packet_larger_than + 1ull : 0));
 	h = bp_mix64(h ^ (r->has_keep_above ? r->keep_above + 1ull : 0));
 	h = bp_mix64(h ^ (r->has_keep_below ? r->keep_below + 1ull : 0));
+	if (r->payload != NULL)
+		h = bp_mix64(h ^ bp_rule_uid(r->payload));
 	if (r->has_rate) {
 		h = bp_mix64(h ^ (r->rate.packets | (uint64_t)r->rate.interval_s << 32));
 		h = bp_mix64(h ^ (r->rate_burst | (uint64_t)(r->rate_per + 1) << 32));
@@ -206,7 +211,8 @@ static uint8_t *draft(struct bp_ruleset *h, const struct bp_policy_spec *spec,
 	const struct bp_policy_draft_index *index, uint32_t max_rules, const struct bp_ruleset *old)
 {
 	const uint64_t size = h->size - h->policy;
-	const uint64_t index_at = spec->n_rules * sizeof(struct bp_policy_rule);
+	uint64_t value_at = spec->n_rules * sizeof(struct bp_policy_rule);
+	const uint64_t index_at = value_at + bp_policy_values_size(spec);
 	uint64_t end = index_at + bp_policy_index_size(index);
 	uint8_t *d = aligned_alloc(64, (size + 64) & ~63ull);
 	struct bp_policy_rule *rules = (struct bp_policy_rule *)(void *)d;
@@ -214,8 +220,16 @@ static uint8_t *draft(struct bp_ruleset *h, const struct bp_policy_spec *spec,
 	if (d == NULL)
 		return NULL;
 	memset(d, 0, size);
-	for (uint32_t i = 0; i < spec->n_rules; i++)
+	for (uint32_t i = 0; i < spec->n_rules; i++) {
 		fill(&rules[i], &spec->rules[i], h->policy, d, &end);
+		if (spec->rules[i].payload == NULL)
+			continue;
+		rules[i].value = h->policy + (uint32_t)value_at;
+		bp_policy_value_write(
+			(struct bp_policy_value *)(void *)(d + value_at), spec->rules[i].payload);
+		value_at += sizeof(struct bp_policy_value);
+		h->n_policy_values++;
+	}
 	bp_policy_index_write(index, h, d, index_at, rules);
 	if (assign_slots(rules, spec->n_rules, max_rules, old))
 		return d;
@@ -282,7 +296,7 @@ static bool rule_valid(const struct bp_ruleset *rs, const struct bp_policy_rule 
 	       r->name_len <= BP_RULE_NAME_MAX && r->has_address <= 1 && r->has_size <= 1 &&
 	       r->rate_per <= BP_POLICY_PER_TOPIC && r->rate_period_ns <= r->rate_depth_ns &&
 	       r->rate_depth_ns <= RATE_DEPTH_MAX && r->has_packet_size <= 1 &&
-	       r->has_keep_alive <= 1 && r->address.length <= 128 &&
+	       r->has_keep_alive <= 1 && bp_policy_value_valid(rs, r) && r->address.length <= 128 &&
 	       r->topic_len <= BP_RULE_FILTER_MAX && text_inside(rs, r->topic, r->topic_len) &&
 	       text_inside(rs, r->client, r->client_len) && text_inside(rs, r->user, r->user_len) &&
 	       star_inside(r->client_star, r->client_len) && star_inside(r->user_star, r->user_len);

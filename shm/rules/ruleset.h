@@ -124,6 +124,7 @@ struct bp_ruleset {
 	uint64_t window_pane_ns; /* shortest pane of the windows that expire; 0: there are none */
 	uint32_t windows, n_windows; /* offset; of struct bp_ruleset_window, by ascending uid */
 	uint32_t policy, n_policy;   /* offset; of struct bp_policy_rule */
+	uint32_t n_policy_values;    /* rules of the policy with a value */
 	struct bp_policy_index policy_index;
 	uint8_t policy_given;   /* there is a policy */
 	uint8_t policy_preset;  /* enum bp_policy_action of what matches none of its rules */
@@ -233,5 +234,7 @@ static inline int bp_ruleset_build(void *bank, uint64_t bank_size, const struct 
  * written by others.
  */
 bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t max_rules);
+/* Whether it can be read; without its strings. */
+bool bp_value_source_valid(const struct bp_value_source *s);
 
 #endif

@@ -158,15 +158,18 @@ static bool sparkplug_valid(const struct bp_value_source *s)
 	       s->names.member[BP_SPARKPLUG_MEMBER_MAX] == '\0';
 }
 
+bool bp_value_source_valid(const struct bp_value_source *s)
+{
+	return (!bp_value_has_path(s) || path_valid(&s->json)) &&
+	       (s->kind != BP_VALUE_SPARKPLUG || sparkplug_valid(s));
+}
+
 static bool sources_valid(const struct bp_ruleset *rs)
 {
 	for (uint32_t i = 0; i < rs->n_sources; i++) {
 		const struct bp_value_source *s = bp_ruleset_source(rs, i);
 
-		if ((bp_value_has_path(s) && !path_valid(&s->json)) ||
-			(s->kind == BP_VALUE_SPARKPLUG && !sparkplug_valid(s)))
-			return false;
-		if (s->strings > rs->n_strings ||
+		if (!bp_value_source_valid(s) || s->strings > rs->n_strings ||
 			(s->strings != 0 && !bp_value_strings_valid(bp_ruleset_strings(rs, s))))
 			return false;
 	}

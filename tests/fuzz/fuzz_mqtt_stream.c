@@ -72,7 +72,16 @@ static void add_websocket_port(struct bp_config_mqtt *m)
 }
 
 /* It changes no alarm: the rigs without one agree. */
+static struct bp_rule_spec policy_value = {
+	.value = {.kind = BP_VALUE_TEXT}, .raise = {.op = BP_COND_GT, .a = 5}};
 static struct bp_policy_rule_spec policy[] = {
+	{.name = "slow",
+		.action = BP_POLICY_OBSERVE,
+		.has_keep_alive = true,
+		.has_keep_above = true,
+		.keep_above = 60},
+	{.name = "often", .action = BP_POLICY_OBSERVE, .has_rate = true, .rate = {3, 1}},
+	{.name = "high", .action = BP_POLICY_OBSERVE, .topic = "a/#", .payload = &policy_value},
 	{.name = "own", .action = BP_POLICY_ALLOW, .topic = "{client}/#", .client = "a*"},
 	{.name = "user", .action = BP_POLICY_OBSERVE, .topic = "+/{user}"},
 	{.name = "anonymous",

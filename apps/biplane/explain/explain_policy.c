@@ -149,7 +149,7 @@ static void add_text(char *out, size_t size, const char *name, const struct bp_r
 static void conditions_of(
 	const struct bp_explain *e, const struct bp_policy_rule *r, char *out, size_t size)
 {
-	json_t *others = bp_policy_conditions(e->shm, r);
+	json_t *others = bp_policy_conditions(e->rules, e->shm, r);
 	const char *text = json_string_value(others);
 
 	snprintf(out, size, "%s", text != NULL ? text : "");

@@ -390,6 +390,8 @@
 		"packets without a decision: client identifier, user name or port not known")      \
 	X(POLICY_NOT_EVALUATED, POLICY, "policy_not_evaluated",                                    \
 		"packets without a decision: inspection budget, too large, or unproven bytes")     \
+	X(POLICY_VALUE_MISSING, POLICY, "policy_value_missing",                                    \
+		"payloads without the value of a rule, which they do not match then")              \
 	X(POLICY_BUCKET_EVICTED, POLICY, "policy_bucket_evicted",                                  \
 		"rates restarted: table full of others (max_policy_rates)")                        \
 	/* alarms */                                                                               \

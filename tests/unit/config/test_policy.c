@@ -59,12 +59,29 @@ static void rates(void **state)
 	bp_config_free(c);
 }
 
+static void payloads(void **state)
+{
+	struct bp_config *c;
+
+	(void)state;
+	says(RULE "packet: connect, payload: {condition: \"> 1\"}}\n",
+		"f.yaml:6:51: mqtt.policy.rules[0].payload: only publications and wills have it; "
+		"expected packet: publish, will or any\n");
+	says(RULE "payload: {value: {sparkplug: Temperature}, condition: \"> 1\"}}\n",
+		"f.yaml:6:51: mqtt.policy.rules[0].payload.value: a rule of the policy reads no "
+		"metric of Sparkplug B; expected text, json, cbor, msgpack or binary\n");
+	c = accepted(RULE "payload: {value: {cbor: $.a}, condition: {not_equals: 5}}}\n");
+	bp_config_free(come_back(c));
+	bp_config_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_without_the_condition),
 		cmocka_unit_test(keep_alives),
 		cmocka_unit_test(rates),
+		cmocka_unit_test(payloads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

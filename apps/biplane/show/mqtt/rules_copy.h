@@ -23,6 +23,7 @@ static inline const char *bp_rules_filter(const struct bp_ruleset *rs, const str
 /* show_policy.c: the conditions of a rule of the policy except its texts, as in the configuration:
  * "qos 0, retain true"; null: none. A new reference, NULL without memory. */
 struct bp_policy_rule;
-json_t *bp_policy_conditions(const struct bp_shm *m, const struct bp_policy_rule *r);
+json_t *bp_policy_conditions(
+	const struct bp_ruleset *rs, const struct bp_shm *m, const struct bp_policy_rule *r);
 
 #endif

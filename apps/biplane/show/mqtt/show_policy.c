@@ -9,7 +9,8 @@
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
 #include "config/schema.h"
-#include "shm/rules/policy.h"
+#include "apps/biplane/text_value.h"
+#include "shm/rules/policy_value.h"
 
 static const char *const action_name[BP_POLICY_ACTIONS] = {
 	[BP_POLICY_ALLOW] = "allow", [BP_POLICY_OBSERVE] = "observe", [BP_POLICY_CLOSE] = "close"};
@@ -100,7 +101,18 @@ static void write_conditions(
 			per[r->rate_per]);
 }
 
-json_t *bp_policy_conditions(const struct bp_shm *m, const struct bp_policy_rule *r)
+static void write_value(struct conditions *c, const struct bp_policy_value *v)
+{
+	char condition[BP_TEXT_RULE_CONDITION], source[BP_TEXT_SOURCE];
+
+	bp_text_source(&v->source, source);
+	bp_text_value_condition(&v->source, v->source.type == BP_VALUE_STRING ? &v->strings : NULL,
+		&v->condition, condition);
+	add(c, "payload %s %s", source, condition);
+}
+
+json_t *bp_policy_conditions(
+	const struct bp_ruleset *rs, const struct bp_shm *m, const struct bp_policy_rule *r)
 {
 	char *text = NULL;
 	size_t size;
@@ -110,6 +122,8 @@ json_t *bp_policy_conditions(const struct bp_shm *m, const struct bp_policy_rule
 	if (c.out == NULL)
 		return NULL;
 	write_conditions(&c, m, r);
+	if (r->value != 0)
+		write_value(&c, bp_policy_value(rs, r));
 	value = fclose(c.out) != 0 ? NULL : c.n != 0 ? json_string(text) : json_null();
 	free(text);
 	return value;
@@ -122,7 +136,7 @@ static json_t *rule_row(
 		bp_text_json(r->name, sizeof(r->name)), "action", action_name[r->action], "packet",
 		packet_name[r->packet], "topic", text(rs, r->topic, r->topic_len), "client_id",
 		text(rs, r->client, r->client_len), "user_name", text(rs, r->user, r->user_len),
-		"conditions", bp_policy_conditions(m, r));
+		"conditions", bp_policy_conditions(rs, m, r));
 
 	if (row != NULL)
 		add_stats(row, m, r->slot);

@@ -556,6 +556,100 @@ static void every_split(void **state)
 	bytes_free(&b);
 }
 
+static void value_rule(struct bp_rule_spec *payload)
+{
+	struct bp_policy_rule_spec *r;
+
+	*payload = (struct bp_rule_spec){.raise = {.op = BP_COND_OUTSIDE, .a = 0, .b = 80}};
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/#");
+	r->payload = payload;
+	rule(BP_POLICY_OBSERVE, BP_POLICY_WILL, "#")->payload = payload;
+}
+
+/* A payload is read when it is whole, wherever it is cut, also without a rule of alarms. */
+static void cut_values(void **state)
+{
+	static const struct mq_publish
+		high = {.version = 4, .topic = "t/high", .payload = "81.5", .qos = 1, .id = 7},
+		low = {.version = 4, .topic = "t/low", .payload = "79.5", .qos = 0};
+	struct bp_rule_spec payload;
+	struct bytes b = {0};
+
+	(void)state;
+	mq_publish(&b, &high);
+	mq_publish(&b, &low);
+	for (size_t piece = 1; piece < b.n; piece++) {
+		struct peer c;
+
+		open_rig();
+		value_rule(&payload);
+		load();
+		c = connected("pump-1");
+		for (size_t at = 0; at < b.n; at += piece)
+			rig_send(&rig, &c, CLIENT, b.p + at, b.n - at < piece ? b.n - at : piece);
+		assert_int_equal(decisions(1), 1);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_VALUE_MISSING), 0);
+		assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH), 2);
+		rig_close(&rig);
+	}
+	bytes_free(&b);
+}
+
+/* Publications in bursts, on topics that were decided about before, have values of their own. */
+static void values_in_bursts(void **state)
+{
+	struct bp_rule_spec payload;
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	rig.bursts = true;
+	value_rule(&payload);
+	load();
+	c = connected("pump-1");
+	for (unsigned i = 0; i < 20; i++)
+		rig_publish_text(&rig, &c, "t/x", i % 4 == 0 ? "100" : "7");
+	rig_publish_text(&rig, &c, "t/x", "none");
+	rig_flush(&rig);
+	assert_int_equal(observed(), 5);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_VALUE_MISSING), 1);
+	rig_close(&rig);
+	open_rig();
+	value_rule(&payload);
+	load();
+	connected_as("a", NULL, "w"); /* the payload is "off" */
+	assert_int_equal(decisions(2), 0);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_VALUE_MISSING), 1);
+	rig_close(&rig);
+}
+
+/* One that is never whole is counted once, and the packets after it are decided about. */
+static void values_that_are_not_whole(void **state)
+{
+	static char text[100000];
+	struct mq_publish large = {.version = 4, .topic = "t/x", .payload = text};
+	struct bp_rule_spec payload;
+	struct bytes b = {0};
+	struct peer c;
+
+	(void)state;
+	memset(text, '1', sizeof(text) - 1);
+	open_rig();
+	value_rule(&payload);
+	load();
+	c = connected("pump-1");
+	mq_publish(&b, &large);
+	for (size_t at = 0; at < b.n; at += 1000)
+		rig_send(&rig, &c, CLIENT, b.p + at, b.n - at < 1000 ? b.n - at : 1000);
+	assert_int_equal(observed(), 0);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_NOT_EVALUATED), 1);
+	rig_publish_text(&rig, &c, "t/x", "81");
+	assert_int_equal(observed(), 1);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_NOT_EVALUATED), 1);
+	bytes_free(&b);
+	rig_close(&rig);
+}
+
 /* What is not read is counted: heads and packets that are too large, and unknown aliases. */
 static void packets_that_are_not_read(void **state)
 {
@@ -681,6 +775,9 @@ int main(void)
 		cmocka_unit_test(connect_of_a_search),
 		cmocka_unit_test(subscriptions),
 		cmocka_unit_test(every_split),
+		cmocka_unit_test(cut_values),
+		cmocka_unit_test(values_in_bursts),
+		cmocka_unit_test(values_that_are_not_whole),
 		cmocka_unit_test(packets_that_are_not_read),
 		cmocka_unit_test(events_have_a_limit_of_their_own),
 		cmocka_unit_test(a_replay_has_all_events),

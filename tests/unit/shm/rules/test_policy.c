@@ -505,6 +505,179 @@ static void order_of_rates(void **state)
 	free(rs);
 }
 
+static struct bp_policy_rule_spec with_value(
+	const char *name, uint8_t action, struct bp_rule_spec *payload)
+{
+	struct bp_policy_rule_spec r = rule(name, action);
+
+	r.payload = payload;
+	return r;
+}
+
+static void read_payload(struct bp_policy_packet_view *p, const void *payload, uint32_t len)
+{
+	p->payload = payload;
+	p->size = len;
+}
+
+/* A payload without a value matches no rule that reads it: what may pass is allowed by its value,
+ * and not refused by it. */
+static void values(void **state)
+{
+	static const uint8_t nan[] = {0x7f, 0xc0, 0, 0}, infinite[] = {0x7f, 0x80, 0, 0},
+			     high[] = {0x42, 0xa2, 0, 0}; /* 81 */
+	static const struct {
+		const char *payload;
+		bool inside, outside;
+	} row[] = {{"{\"v\":0}", true, false}, {"{\"v\":80}", true, false},
+		{"{\"v\":80.1}", false, true}, {"{\"v\":-1e999}", false, true},
+		{"{\"v\":\"90\"}", false, false}, {"{\"v\":NaN}", false, false},
+		{"{\"w\":90}", false, false}, {"", false, false}, {"90", false, false}};
+	struct bp_rule_spec range = {.value = {.kind = BP_VALUE_JSON},
+		.raise = {.op = BP_COND_OUTSIDE, .a = 0, .b = 80}};
+	struct bp_rule_spec within = {
+		.value = {.kind = BP_VALUE_JSON}, .raise = {.op = BP_COND_INSIDE, .a = 0, .b = 80}};
+	struct bp_policy_rule_spec r[] = {
+		with_value("outside", BP_POLICY_OBSERVE, &range),
+		with_value("inside", BP_POLICY_ALLOW, &within),
+	};
+	struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "sp");
+	struct bp_ruleset *rs;
+	const char *why;
+	size_t at;
+
+	(void)state;
+	assert_int_equal(bp_json_path_compile("$.v", &range.value.json, &why, &at), 0);
+	within.value.json = range.value.json;
+	rs = image(r, 2, BP_POLICY_OBSERVE, NULL, 1);
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct bp_policy_decision d;
+
+		read_payload(&p, row[i].payload, (uint32_t)strlen(row[i].payload));
+		d = decide(rs, &p);
+		if (d.rule != (row[i].outside ? 0 : row[i].inside ? 1 : 2))
+			fail_msg("%s: rule %u", row[i].payload, d.rule);
+		assert_int_equal(d.values_missing, row[i].outside || row[i].inside ? 0 : 2);
+		assert_false(d.fixed);
+	}
+	/* no other packet has a payload */
+	p.packet = BP_POLICY_CONNECT;
+	assert_int_equal(decide(rs, &p).rule, 2);
+	p.packet = BP_POLICY_PUBLISH;
+	free(rs);
+
+	range.value = within.value = (struct bp_value_source){
+		.kind = BP_VALUE_BINARY, .binary = {.type = BP_BIN_FLOAT32}};
+	rs = image(r, 2, BP_POLICY_OBSERVE, NULL, 1);
+	read_payload(&p, nan, sizeof(nan));
+	assert_int_equal(decide(rs, &p).rule, 2);
+	read_payload(&p, infinite, sizeof(infinite));
+	assert_int_equal(decide(rs, &p).rule, 2);
+	read_payload(&p, high, sizeof(high));
+	assert_int_equal(decide(rs, &p).rule, 0);
+	free(rs);
+}
+
+/* Elements of an array, and strings. */
+static void values_of_other_types(void **state)
+{
+	struct bp_rule_spec spec = {
+		.value = {.kind = BP_VALUE_JSON}, .raise = {.op = BP_COND_GT, .a = 80}};
+	struct bp_policy_rule_spec r = with_value("x", BP_POLICY_OBSERVE, &spec);
+	struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "sp");
+	static const char some[] = "[1, 90]", all[] = "[81, 90]", open[] = "open", other[] = "no";
+	struct bp_ruleset *rs;
+	const char *why;
+	size_t at;
+
+	(void)state;
+	assert_int_equal(bp_json_path_compile("$[*]", &spec.value.json, &why, &at), 0);
+	rs = image(&r, 1, BP_POLICY_ALLOW, NULL, 1);
+	read_payload(&p, some, sizeof(some) - 1);
+	assert_int_equal(decide(rs, &p).rule, 0);
+	free(rs);
+	spec.value.match = BP_ELEMENT_ALL;
+	rs = image(&r, 1, BP_POLICY_ALLOW, NULL, 1);
+	assert_int_equal(decide(rs, &p).rule, 1);
+	read_payload(&p, all, sizeof(all) - 1);
+	assert_int_equal(decide(rs, &p).rule, 0);
+	free(rs);
+	spec = (struct bp_rule_spec){.value = {.kind = BP_VALUE_TEXT, .type = BP_VALUE_STRING},
+		.strings = {.n = 1, .len = {4}, .text = {"open"}},
+		.raise = {.op = BP_COND_NE, .a = 0}};
+	rs = image(&r, 1, BP_POLICY_ALLOW, NULL, 1);
+	read_payload(&p, open, sizeof(open) - 1);
+	assert_int_equal(decide(rs, &p).rule, 1);
+	read_payload(&p, other, sizeof(other) - 1);
+	assert_int_equal(decide(rs, &p).rule, 0);
+	free(rs);
+}
+
+/* The payload is asked for only where a rule reads it, and no rate counts the packet before. */
+static void payloads_that_come_later(void **state)
+{
+	struct bp_policy_bucket bucket[64] = {0};
+	const struct bp_policy_rates rates = {bucket, 64};
+	struct bp_rule_spec spec = {.raise = {.op = BP_COND_GT, .a = 80}};
+	struct bp_policy_rule_spec r[] = {
+		of_topic("open", BP_POLICY_ALLOW, "open/#"),
+		rated(BP_POLICY_PER_CLIENT),
+		with_value("high", BP_POLICY_OBSERVE, &spec),
+	};
+	struct bp_ruleset *rs;
+	struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "open/x");
+
+	(void)state;
+	p.rates = &rates;
+	p.hash_key = key;
+	p.mono_ns = 1;
+	p.payload_later = true;
+	snprintf(r[2].topic, sizeof(r[2].topic), "sp/#");
+	rs = image(r, 3, BP_POLICY_ALLOW, NULL, 1);
+	assert_int_equal(decide(rs, &p).rule, 0);
+	p.topic = (const uint8_t *)"sp/abc";
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(decide(rs, &p).action, BP_POLICY_NEEDS_PAYLOAD);
+	p.payload_later = false;
+	read_payload(&p, "90", 2);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(decide(rs, &p).rule, 2);
+	assert_int_equal(decide(rs, &p).rule, 1);
+	/* it is never whole */
+	p.payload = NULL;
+	p.mono_ns += 100000000;
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_UNDECIDED);
+	assert_int_equal(decide(rs, &p).rule, 1);
+	p.topic = (const uint8_t *)"open/x";
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_ALLOW);
+	free(rs);
+}
+
+/* Reading values has a bound, after which nothing is decided. */
+static void many_values(void **state)
+{
+	static char payload[200000];
+	struct bp_rule_spec spec = {
+		.value = {.kind = BP_VALUE_TEXT}, .raise = {.op = BP_COND_GT, .a = 80}};
+	struct bp_policy_rule_spec r[MAX_RULES];
+	struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "sp");
+	struct bp_ruleset *rs;
+	struct bp_policy_decision d;
+
+	(void)state;
+	memset(payload, '0', sizeof(payload));
+	for (unsigned i = 0; i < MAX_RULES; i++)
+		r[i] = with_value("x", BP_POLICY_OBSERVE, &spec);
+	rs = image(r, MAX_RULES, BP_POLICY_ALLOW, NULL, 1);
+	read_payload(&p, payload, sizeof(payload));
+	d = decide(rs, &p);
+	assert_int_equal(d.action, BP_POLICY_UNDECIDED);
+	assert_true(d.steps > 1000000 && d.steps < 1300000);
+	read_payload(&p, payload, 1000);
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_ALLOW);
+	free(rs);
+}
+
 static void anonymous_clients(void **state)
 {
 	struct bp_policy_rule_spec r = rule("anonymous", BP_POLICY_OBSERVE);
@@ -643,23 +816,33 @@ static void too_many_rules(void **state)
  * decision reads no memory outside of the image. */
 static void damaged_images(void **state)
 {
+	struct bp_rule_spec json = {
+		.value = {.kind = BP_VALUE_JSON}, .raise = {.op = BP_COND_GT, .a = 80}};
+	struct bp_rule_spec string = {.value = {.type = BP_VALUE_STRING},
+		.strings = {.n = 1, .len = {4}, .text = {"open"}}};
 	struct bp_policy_rule_spec r[] = {
 		of_topic("own", BP_POLICY_OBSERVE, "plant/{client}/#"),
 		rated(BP_POLICY_PER_TOPIC),
+		with_value("json", BP_POLICY_OBSERVE, &json),
+		with_value("string", BP_POLICY_OBSERVE, &string),
 		of_topic("b", BP_POLICY_ALLOW, "+/#"),
 	};
 	struct bp_policy_bucket bucket[4] = {0};
 	const struct bp_policy_rates rates = {bucket, 4};
 	struct bp_policy_packet_view p = packet(BP_POLICY_PUBLISH, "plant/pump-1/t");
 	struct bp_ruleset *rs, *copy;
+	const char *why;
 	uint64_t size;
+	size_t why_at;
 
 	(void)state;
 	snprintf(r[0].client, sizeof(r[0].client), "pump-*");
 	r[0].has_packet_size = true;
 	p.rates = &rates;
 	p.hash_key = key;
-	rs = image(r, 3, BP_POLICY_ALLOW, NULL, 1);
+	assert_int_equal(bp_json_path_compile("$.a[*].b", &json.value.json, &why, &why_at), 0);
+	read_payload(&p, "{\"a\":[{\"b\":9},{\"b\":1}]}", 25);
+	rs = image(r, 5, BP_POLICY_ALLOW, NULL, 1);
 	size = rs->size;
 	for (uint64_t at = 0; at < size; at++) {
 		static const uint8_t value[] = {0, 1, 0x7f, 0x80, 0xff};
@@ -691,6 +874,10 @@ int main(void)
 		cmocka_unit_test(sizes_of_packets),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(order_of_rates),
+		cmocka_unit_test(values),
+		cmocka_unit_test(values_of_other_types),
+		cmocka_unit_test(payloads_that_come_later),
+		cmocka_unit_test(many_values),
 		cmocka_unit_test(anonymous_clients),
 		cmocka_unit_test(unknown_clients),
 		cmocka_unit_test(fixed_results),
