@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sessions of hostile and of unlucky clients through `biplane replay`, with a policy that refuses: to the broker leaves what a mosquitto with
+the same ACL file allows, up to the first packet that it refuses, and nothing else. policy_oracle.py BIPLANE [SEED [ROUNDS [SESSIONS]]]"""
+
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+import mqtt_packets
+import policy_acl
+import policy_sessions as sessions
+
+ROUNDS, SESSIONS = 3, 1000
+TOPICS = 150
+SKIPPED = 77
+CONFIG = """\
+version: 1
+ports: [{name: devices, device: net_null0}, {name: cloud, device: net_null1}]
+bridges: [{name: b, ports: [devices, cloud]}]
+mqtt:
+  connection_cpu_percent: 100
+  worker_cpu_percent: 100
+  reassembly_total: 256MiB
+"""
+DISCONNECT, CONNACK_V3, CONNACK_V5 = b"\xe0\x01\x87", b"\x20\x02\x00\x05", b"\x20\x03\x00\x87\x00"
+
+
+def config(biplane, folder):
+    """The policy that biplane makes of the ACL file, with another action"""
+    out = subprocess.run([biplane, "policy", "import", f"{folder}/acl"], stdout=subprocess.PIPE, check=True, timeout=60).stdout.decode()
+    policy = out.replace("observe", "close").replace("policy:\n", "policy:\n  fail: closed\n")
+    path = Path(folder) / "biplane.yaml"
+    path.write_text(CONFIG + "".join(f"  {line}\n" for line in policy.splitlines()))
+    return path
+
+
+def replay(biplane, folder, steps):
+    arrive = {True: [], False: []}
+    for i, (_, (frame, of_client, _, _)) in enumerate(steps):
+        arrive[of_client].append((i, frame))
+    names = {True: "devices", False: "cloud"}
+    args = []
+    for of_client, name in names.items():
+        (Path(folder) / f"{name}.pcap").write_bytes(sessions.capture(arrive[of_client]))
+        args += ["--in", f"{name}={folder}/{name}.pcap", "--out", f"{name}={folder}/{name}-out.pcap"]
+    p = subprocess.run([biplane, "replay", "-c", config(biplane, folder), *args, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       check=False, timeout=600)
+    if p.returncode != 0:
+        raise RuntimeError(f"biplane replay: {p.returncode}: {p.stderr.decode()}")
+    return {of_client: frames_of((Path(folder) / f"{names[not of_client]}-out.pcap").read_bytes()) for of_client in names}
+
+
+def frames_of(data):
+    """(number of the frame that arrived, frame)"""
+    assert data[:4] == b"\x4d\x3c\xb2\xa1", data[:4]  # nanoseconds
+    at = 24
+    while at < len(data):
+        seconds, ns, size, whole = struct.unpack("<IIII", data[at:at + 16])
+        assert size == whole
+        yield (seconds - 1700000000) * 1000000 + ns // 1000, data[at + 16:at + 16 + size]
+        at += 16 + size
+
+
+def parse(frame):
+    """(endpoint of the client, flags, sequence number, payload), after all sums and lengths are checked"""
+    ip, tcp = frame[14:34], frame[34:]
+    assert ip[0] == 0x45 and struct.unpack("!H", ip[2:4])[0] == 20 + len(tcp), frame.hex()
+    assert sessions.complement(ip) in (b"\0\0", b"\xff\xff"), frame.hex()
+    assert sessions.complement(ip[12:20] + struct.pack("!HH", 6, len(tcp)) + tcp) in (b"\0\0", b"\xff\xff"), frame.hex()
+    sport, dport, seq, _, offset, flags = struct.unpack("!HHIIBB", tcp[:14])
+    key = (ip[12:16], sport) if dport == sessions.BROKER_PORT else (ip[16:20], dport)
+    return key, flags, seq, tcp[4 * (offset >> 4):]
+
+
+class Broker:
+    """What has left of a session: all of it, and what has not got lost behind biplane"""
+
+    def __init__(self, session):
+        self.session = session
+        self.left = bytearray()
+        self.got = {}
+        self.resets, self.ends, self.answers = [], 0, b""
+
+    def to_broker(self, record, flags, seq, payload):
+        _, _, lost, acknowledged = record
+        at = (seq - self.session.isn - 1) & 0xFFFFFFFF
+        if flags & sessions.RST:
+            self.resets.append(at)
+            return
+        if flags & sessions.SYN or not payload:
+            return
+        assert at <= len(self.left), f"bytes at {at} leave before those at {len(self.left)}"
+        for i, byte in enumerate(payload, at):
+            if i == len(self.left):
+                self.left.append(byte)
+            assert i < acknowledged or self.left[i] == byte, f"position {i} leaves with two values"
+            if not lost and i >= acknowledged:
+                self.got[i] = byte
+
+    def to_client(self, flags, payload, originated):
+        if originated:
+            self.answers += payload
+            self.ends += (flags & (sessions.RST | sessions.FIN)) != 0
+
+    def received(self):
+        """What a broker has in sequence"""
+        n = next((i for i in range(len(self.left)) if i not in self.got), len(self.left))
+        return bytes(self.got[i] for i in range(n))
+
+    def judge(self):
+        script = self.session.script
+        whole = mqtt_packets.publications(bytes(self.left), script.version)
+        assert whole == script.published, f"left: {whole}, allowed: {script.published}"
+        received = mqtt_packets.publications(self.received(), script.version)
+        assert received == script.published[:len(received)], f"received: {received}"
+        if script.refused is None:
+            assert bytes(self.left) == script.stream and self.received() == script.stream, "bytes are missing"
+            assert not self.resets and not self.ends and not self.answers, "an allowed connection was ended"
+            return
+        assert script.refused_at <= len(self.left) < script.refused_end, f"{len(self.left)} bytes left"
+        assert bytes(self.left) == script.stream[:len(self.left)], "other bytes left"
+        # later ones have the number that the broker says it expects
+        assert self.resets and self.resets[0] == max(self.resets) == len(self.left), f"resets at {self.resets}, {len(self.left)} bytes left"
+        assert self.ends, "the client's connection was not ended"
+        if script.refused == 0:
+            assert self.answers.startswith(CONNACK_V5 if script.version == 5 else CONNACK_V3), self.answers
+        else:
+            assert self.answers == (DISCONNECT if script.version == 5 else b""), self.answers
+
+
+def judge(steps, out):
+    brokers = {s: Broker(s) for s, _ in steps}
+    of_broker = {f: i for i, (_, (f, of_client, _, _)) in enumerate(steps) if not of_client}
+    merged = sorted([(i, True, f) for i, f in out[True]] + [(i, False, f) for i, f in out[False]], key=lambda o: o[0])
+    for i, to_broker, frame in merged:
+        session, record = steps[i]
+        broker = brokers[session]
+        try:
+            key, flags, seq, payload = parse(frame)
+            assert key == session.endpoint.key
+            if to_broker:
+                broker.to_broker(record, flags, seq, payload)
+            else:
+                broker.to_client(flags, payload, of_broker.get(frame) != i)
+        except AssertionError as e:
+            return broker, f"frame {i}: {e}"
+    for broker in brokers.values():
+        try:
+            broker.judge()
+        except AssertionError as e:
+            return broker, e
+    return None
+
+
+def explain(steps, broker):
+    """The frames of a session, and its stream"""
+    session, script = broker.session, broker.session.script
+    print(f"client {script.client} user {script.user} version {script.version}, first sequence number {session.isn}",
+          f"packets {[p.hex() for p in script.packets]}", f"refused {script.refused} at {script.refused_at}", f"left {bytes(broker.left).hex()}", sep="\n")
+    for i, (of, (frame, of_client, lost, acknowledged)) in enumerate(steps):
+        if of is session:
+            _, flags, seq, payload = parse(frame)
+            at = (seq - (session.isn if of_client else session.broker_isn) - 1) & 0xFFFFFFFF
+            print(f"  {i} {'client' if of_client else 'broker'} flags {flags:#x} at {at} {payload.hex()}{' lost' if lost else ''} acknowledged {acknowledged}")
+
+
+def generate(rng, allowed, first, n):
+    """Sessions, some of which have the addresses and ports of the one before"""
+    groups, number = [], first
+    while number < first + n:
+        endpoint, group = sessions.Endpoint(number), []
+        for _ in range(2 if rng.random() < 0.1 else 1):
+            group.append(sessions.Session(rng, endpoint, sessions.Script(rng, allowed), number))
+            number += 1
+        groups.append(group)
+    return groups
+
+
+def main(biplane, seed=None, rounds=ROUNDS, n=SESSIONS):
+    if not os.access(policy_acl.MOSQUITTO, os.X_OK):
+        print("there is no mosquitto on this machine")
+        return SKIPPED
+    seed = int(seed) if seed is not None else random.randrange(1 << 32)
+    print(f"seed {seed}", flush=True)
+    counts = defaultdict(int)
+    with tempfile.TemporaryDirectory(prefix="bp-oracle-") as folder:
+        for number in range(int(rounds)):
+            rng = random.Random(f"{seed} {number}")
+            acl, topics = policy_acl.acl(rng), sorted({policy_acl.topic(rng) for _ in range(TOPICS)})
+            allowed = policy_acl.truth(folder, acl, topics)
+            groups = generate(rng, allowed, 1, int(n))
+            steps = list(sessions.interleaved(rng, groups))
+            found = judge(steps, replay(biplane, folder, steps))
+            if found is not None:
+                print(f"round {number}: {found[1]}", acl, sep="\n")
+                explain(steps, found[0])
+                return 1
+            for group in groups:
+                for s in group:
+                    counts["sessions"] += 1
+                    counts["frames"] += len(s.frames)
+                    counts["refused"] += s.script.refused is not None
+                    counts["publications"] += len(s.script.published)
+    print(", ".join(f"{n} {what}" for what, n in counts.items()))
+    return 0 if 0 < counts["refused"] < counts["sessions"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

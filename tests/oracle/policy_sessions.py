@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random sessions of MQTT clients as frames: every packet split at every byte, segments in any order, again, overlapping, with other bytes, and
+lost behind biplane; and the broker that acknowledges what has reached it."""
+
+import struct
+
+import mqtt_packets
+
+SYN, FIN, RST, PSH, ACK = 2, 1, 4, 8, 16
+CONNACK = {4: b"\x20\2\0\0", 5: b"\x20\6\0\0\3\x22\0\x10"}  # 16 topic aliases
+MACS = (b"\2\0\0\0\0\2" + b"\2\0\0\0\0\1", b"\2\0\0\0\0\1" + b"\2\0\0\0\0\2")
+BROKER_IP, BROKER_PORT = b"\x0a\0\0\x09", 1883
+PINGREQ = b"\xc0\0"
+
+
+class Endpoint:
+    """The two addresses of a connection: frames of them, with checksums"""
+
+    def __init__(self, number):
+        self.ip, self.port = struct.pack("!BBH", 10, 1, number // 40000 + 1), 20000 + number % 40000
+        self.key = (self.ip, self.port)
+
+    def frame(self, from_client, flags, seq, ack, payload=b""):
+        ips = self.ip + BROKER_IP if from_client else BROKER_IP + self.ip
+        ports = (self.port, BROKER_PORT) if from_client else (BROKER_PORT, self.port)
+        tcp = struct.pack("!HHIIBBHI", *ports, seq & 0xFFFFFFFF, ack & 0xFFFFFFFF, 0x50, flags, 65535, 0) + payload
+        head = struct.pack("!BBHIBBH", 0x45, 0, 20 + len(tcp), 0x10000, 64, 6, 0) + ips
+        head = head[:10] + complement(head) + head[12:]
+        return MACS[not from_client] + b"\x08\0" + head + tcp[:16] + complement(ips + struct.pack("!HH", 6, len(tcp)) + tcp) + tcp[18:]
+
+
+def complement(data):
+    """The Internet checksum: the sum of 16 bits with end-around carry is the remainder by 65535."""
+    return struct.pack("!H", 0xFFFF - int.from_bytes(data + b"\0" * (len(data) % 2), "big") % 0xFFFF)
+
+
+def payload(rng):
+    return bytes(rng.choices(b"0123456789\x30\0\x82", k=rng.choice((0, 1, 2, 5, 5, 9, 150))))
+
+
+class Script:
+    """The packets of a client, and the first one that the ACL refuses"""
+
+    def __init__(self, rng, allowed):
+        self.version = rng.choice((4, 5))
+        self.client, self.user = rng.choice(list(allowed))
+        self.allowed = allowed[self.client, self.user]
+        self.packets, self.published, self.refused = [], [], None  # refused: the number of the packet
+        self.aliases = {}
+        chance = rng.choice((0, 0.05, 0.2))  # of a topic that is refused
+        self.by_answer = {a: [t for t, is_allowed in self.allowed.items() if is_allowed == a] for a in (True, False)}
+        will = self.topic(rng, chance / 4) if rng.random() < 0.2 else None
+        self.add(mqtt_packets.connect(self.version, self.client, self.user, will), will)
+        for _ in range(rng.randint(1, 7)):
+            if rng.random() < 0.15:
+                self.add(PINGREQ)
+            else:
+                self.publish(rng, chance)
+        self.stream = b"".join(self.packets)
+        self.connect_end = len(self.packets[0])
+        self.refused_at = None if self.refused is None else len(b"".join(self.packets[:self.refused]))
+        self.refused_end = None if self.refused is None else self.refused_at + len(self.packets[self.refused])
+
+    def topic(self, rng, chance):
+        some = self.by_answer[rng.random() >= chance]
+        return rng.choice(some or list(self.allowed))
+
+    def add(self, data, topic=None):
+        if topic is not None and not self.allowed[topic] and self.refused is None:
+            self.refused = len(self.packets)
+        self.packets.append(data)
+
+    def publish(self, rng, chance):
+        topic, alias, sent = self.topic(rng, chance), None, None
+        if self.version == 5 and rng.random() < 0.4:
+            alias = rng.randint(1, 3)
+            if alias in self.aliases and rng.random() < 0.7:
+                topic, sent = self.aliases[alias], ""
+            self.aliases[alias] = topic
+        qos, data = rng.choice((0, 0, 1, 2)), payload(rng)
+        self.add(mqtt_packets.publish(self.version, topic if sent is None else sent, data, qos, rng.random() < 0.2, False,
+                                      rng.randint(1, 65535), alias), topic)
+        if self.refused is None:
+            self.published.append((topic, data))
+
+
+def cuts(rng, packets, number):
+    """Ends of segments: each packet is split at byte `number` of it, or all are split in another way."""
+    ends, at = [], 0
+    how = rng.choice(("split", "split", "split", "bytes", "random", "whole", "joined"))
+    for p in packets:
+        if how == "split" and number % len(p):
+            ends.append(at + number % len(p))
+        elif how == "bytes":
+            ends += range(at + 1, at + len(p))
+        elif how == "random":
+            ends += sorted({at + rng.randint(1, len(p)) for _ in range(3)})
+        at += len(p)
+        if how != "joined" or rng.random() < 0.2:
+            ends.append(at)
+    return sorted({*ends, at})
+
+
+class Session:
+    """One TCP connection. frames: (frame, to the broker, whether it is lost behind biplane, what the broker has acknowledged)"""
+
+    def __init__(self, rng, endpoint, script, number):
+        self.rng, self.endpoint, self.script = rng, endpoint, script
+        # numbers that wrap early; a broker never has the number of its connection before
+        self.isn, self.broker_isn = rng.choice((0xFFFFFFF0, rng.randrange(1 << 32))), rng.randrange(1 << 32)
+        self.data = script.stream
+        self.ends = cuts(rng, script.packets, number)
+        self.frames, self.told = [], b""  # told: the broker's stream
+        self.judged = self.acknowledged = 0  # positions: what biplane was shown in sequence, what the broker has acknowledged
+        self.has = bytearray(len(self.data))
+        self.tidy = rng.random() < 0.15  # nothing is reordered
+        self.open()
+        self.transfer()
+        self.close()
+
+    def of_client(self, flags, at, data=b"", lost=False):
+        ack = self.broker_isn + 1 + len(self.told)
+        self.frames.append((self.endpoint.frame(True, flags, self.isn + 1 + at, ack, data), True, lost, self.acknowledged))
+
+    def of_broker(self, data=b""):
+        self.frames.append((self.endpoint.frame(False, ACK | PSH if data else ACK, self.broker_isn + 1 + len(self.told),
+                                                self.isn + 1 + self.acknowledged, data), False, False, 0))
+        self.told += data
+
+    def open(self):
+        self.frames.append((self.endpoint.frame(True, SYN, self.isn, 0), True, False, 0))
+        self.frames.append((self.endpoint.frame(False, SYN | ACK, self.broker_isn, self.isn + 1), False, False, 0))
+        self.of_client(ACK, 0)
+
+    def limit(self):
+        """Before the CONNACK nothing behind the CONNECT leaves."""
+        return len(self.data) if self.told else self.script.connect_end
+
+    def send(self, begin, end, data=None, lost=False):
+        self.of_client(ACK | PSH, begin, self.data[begin:end] if data is None else data, lost)
+        if begin > self.judged:
+            return
+        leaves = max(self.judged, min(end, self.limit()))
+        if not lost:
+            self.has[begin:min(end, leaves)] = b"\1" * (min(end, leaves) - begin)
+        self.judged = leaves
+
+    def received(self):
+        n = self.has.find(0)
+        n = len(self.data) if n < 0 else n
+        return n if self.script.refused_at is None else min(n, self.script.refused_at)
+
+    def broker(self):
+        """It acknowledges what it has, and answers."""
+        self.acknowledged = self.received()
+        accepts = not self.told and self.acknowledged >= self.script.connect_end
+        self.of_broker(CONNACK[self.script.version] if accepts else b"")
+
+    def other(self, begin, end):
+        """Other bytes: a bit, or a publication that is refused."""
+        data = bytearray(self.data[begin:end])
+        if self.rng.random() < 0.5 and self.script.by_answer[False]:
+            forged = mqtt_packets.publish(self.script.version, self.rng.choice(self.script.by_answer[False]), b"1")
+            data[:len(forged)] = forged[:len(data)]
+        elif data:
+            data[self.rng.randrange(len(data))] ^= 1 << self.rng.randrange(8)
+        return bytes(data)
+
+    def end_behind(self, at):
+        return next((e for e in self.ends if e > at), len(self.data))
+
+    def out_of_order(self):
+        rng, begin = self.rng, self.judged
+        what = rng.random()
+        if what < 0.3:  # ahead
+            begin = rng.randint(begin, len(self.data) - 1) + 1
+        elif what < 0.6:  # again
+            begin = rng.randint(0, begin)
+        elif self.acknowledged < begin:  # what was lost
+            begin = self.has.find(0, self.acknowledged) if rng.random() < 0.7 else self.acknowledged
+            begin = min(max(begin, 0), self.judged)
+        end = min(len(self.data), begin + rng.randint(1, 40))
+        data = self.data[begin:end]
+        if rng.random() < 0.5:
+            # of what was judged, and of what is dropped
+            if begin > self.judged:
+                data = self.other(begin, end)
+            elif begin < self.judged:
+                old = min(end, self.judged)
+                data = self.other(begin, old) + self.data[old:end]
+        if data:
+            self.send(begin, end, data, rng.random() < 0.15)
+
+    def transfer(self):
+        rng = self.rng
+        while self.judged < len(self.data):
+            if not self.tidy and rng.random() < 0.4:
+                self.out_of_order()
+            elif self.judged < self.limit():
+                self.send(self.judged, self.end_behind(self.judged), lost=not self.tidy and rng.random() < 0.15)
+            elif not self.told:
+                if self.received() < self.script.connect_end:
+                    self.send(self.received(), self.script.connect_end)
+                if self.script.refused == 0:
+                    break
+                self.broker()
+            if rng.random() < 0.3 and (self.told or self.received() < self.script.connect_end):
+                self.broker()
+
+    def close(self):
+        """All that is missing is sent again, and more, also by a client whose connection was ended."""
+        begin = self.received()
+        while begin < len(self.data):
+            end = self.end_behind(begin)
+            self.send(begin, end)
+            begin = end
+        if self.script.refused is None:
+            self.broker()
+        self.of_client(FIN | ACK, len(self.data))
+        self.send(len(self.data), len(self.data), PINGREQ)
+
+
+def capture(frames, first=0):
+    """Frames as a file of libpcap; frame i has the time i µs."""
+    out = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)]
+    for i, frame in frames:
+        at = first + i
+        out.append(struct.pack("<IIII", 1700000000 + at // 1000000, at % 1000000, len(frame), len(frame)) + frame)
+    return b"".join(out)
+
+
+def interleaved(rng, sessions, at_once=8):
+    """(session, frame record) in the order of arrival: a few connections at a time, one after the other of each endpoint"""
+    waiting, active = list(reversed(sessions)), []
+    while waiting or active:
+        while waiting and len(active) < at_once:
+            group = waiting.pop()
+            active.append(iter([(s, f) for s in group for f in s.frames]))
+        i = rng.randrange(len(active))
+        step = next(active[i], None)
+        if step is None:
+            active.pop(i)
+        else:
+            yield step
