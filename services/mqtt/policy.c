@@ -120,15 +120,14 @@ void bp_policy_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f
 		__builtin_prefetch(bp_reassembly_data(in->reassembly, f->client_id));
 }
 
-enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
+/* See bp_policy_publish(). The view is initialised where it is: a copy would wait for its stores.
+ */
+static enum bp_policy_next next_of(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_mqtt_publish *p, uint64_t topic, bool whole)
 {
-	struct bp_policy_packet_view v;
+	struct bp_policy_packet_view v = view_of(in, f, BP_POLICY_PUBLISH);
 	struct bp_policy_decision d;
 
-	if (!bp_policy_is_given(in))
-		return BP_POLICY_ALL_ALLOWED;
-	v = view_of(in, f, BP_POLICY_PUBLISH);
 	v.topic = p->topic;
 	v.topic_len = p->topic_len;
 	v.qos = p->qos;
@@ -142,6 +141,12 @@ enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow 
 	return d.action == BP_POLICY_NEEDS_PAYLOAD      ? BP_POLICY_WAIT
 	       : d.action == BP_POLICY_ALLOW && d.fixed ? BP_POLICY_ALL_ALLOWED
 							: BP_POLICY_DECIDE_EACH;
+}
+
+enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_mqtt_publish *p, uint64_t topic, bool whole)
+{
+	return bp_policy_is_given(in) ? next_of(in, f, p, topic, whole) : BP_POLICY_ALL_ALLOWED;
 }
 
 void bp_policy_connect(
