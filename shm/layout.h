@@ -57,7 +57,7 @@
  *   history      DP main       samples of counters, one a second: shm/history.h (element: a word)
  *   rules        CP            two banks of an image, see shm/rules/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
- *   policy_stats DP worker     struct bp_policy_stats, [worker * (max_policy_rules + 1) + slot];
+ *   policy_stats DP worker     struct bp_policy_stats, [worker * policy_slots + slot];
  *                              slot 0: packets that match no rule of the policy
  *   policy_rates DP worker     token buckets: shm/rules/policy_rate.h; shared by workers with
  *                              compare-and-swap
@@ -303,7 +303,7 @@ struct bp_shm {
 	struct bp_rule_stats *rule_stats;
 	uint32_t max_rules;
 	struct bp_policy_stats *policy_stats;
-	uint32_t max_policy_rules;
+	uint32_t max_policy_rules, policy_slots; /* bp_policy_stat_slots() */
 	struct bp_policy_rates policy_rates;
 	struct bp_rule_state *rule_state;
 	uint64_t rule_state_len;

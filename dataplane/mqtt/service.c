@@ -40,7 +40,7 @@ static void reset(struct bp_shm *shm)
 	memset(shm->rule_stats, 0,
 		(size_t)shm->workers * shm->max_rules * sizeof(*shm->rule_stats));
 	memset(shm->policy_stats, 0,
-		(size_t)shm->workers * (shm->max_policy_rules + 1) * sizeof(*shm->policy_stats));
+		(size_t)shm->workers * shm->policy_slots * sizeof(*shm->policy_stats));
 }
 
 static bool enabled(const struct bp_service_setup *s)

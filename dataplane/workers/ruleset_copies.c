@@ -91,7 +91,7 @@ static void clear_new_slots(struct bp_ruleset_copies *b, const struct bp_ruleset
 
 static void clear_policy_slot(struct bp_ruleset_copies *b, uint64_t slot)
 {
-	const uint64_t row = b->shm->max_policy_rules + 1ull;
+	const uint64_t row = b->shm->policy_slots;
 
 	for (uint64_t w = 0; w < b->copies.readers && slot < row; w++)
 		memset(&b->shm->policy_stats[w * row + slot], 0, sizeof(b->shm->policy_stats[0]));
@@ -101,8 +101,8 @@ static void clear_policy_slot(struct bp_ruleset_copies *b, uint64_t slot)
 static void clear_new_policy_slots(struct bp_ruleset_copies *b, const struct bp_ruleset *next,
 	const struct bp_ruleset *in_force)
 {
-	const uint32_t max = b->shm->max_policy_rules;
-	bool *used = calloc(max + 1ull, sizeof(*used));
+	const uint32_t slots = b->shm->policy_slots;
+	bool *used = calloc(slots, sizeof(*used));
 
 	if (!used)
 		return;
@@ -110,12 +110,12 @@ static void clear_new_policy_slots(struct bp_ruleset_copies *b, const struct bp_
 		next->policy_preset != in_force->policy_preset)
 		clear_policy_slot(b, 0);
 	for (uint32_t i = 0; i < in_force->n_policy; i++)
-		if (bp_policy_rule(in_force, i)->slot <= max)
+		if (bp_policy_rule(in_force, i)->slot < slots)
 			used[bp_policy_rule(in_force, i)->slot] = true;
 	for (uint32_t i = 0; i < next->n_policy; i++) {
 		const uint32_t slot = bp_policy_rule(next, i)->slot;
 
-		if (slot <= max && !used[slot])
+		if (slot < slots && !used[slot])
 			clear_policy_slot(b, slot);
 	}
 	free(used);

@@ -80,6 +80,15 @@ struct bp_policy_rule_spec {
 /* What happens to a connection of which inspection cannot say what its packets are. */
 enum bp_policy_fail { BP_POLICY_FAIL_OPEN, BP_POLICY_FAIL_CLOSED };
 
+/*
+ * Slots of statistics: 0 is that of the default. There are twice as many as rules, so that each new
+ * rule of a reload has one that no rule uses.
+ */
+static inline uint64_t bp_policy_stat_slots(uint32_t max_rules)
+{
+	return 2ull * max_rules + 1;
+}
+
 struct bp_policy_spec {
 	bool given;
 	uint8_t preset; /* enum bp_policy_action of packets that match no rule */

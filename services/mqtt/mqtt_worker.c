@@ -50,8 +50,8 @@ static void set_tables(struct bp_mqtt_worker *in, struct bp_shm *shm, unsigned w
 	in->workers = shm->workers;
 	in->counters = &shm->counters[worker];
 	in->rule_stats = &shm->rule_stats[(uint64_t)worker * shm->max_rules];
-	in->policy_stats = &shm->policy_stats[(uint64_t)worker * (shm->max_policy_rules + 1)];
-	in->max_policy_rules = shm->max_policy_rules;
+	in->policy_stats = &shm->policy_stats[(uint64_t)worker * shm->policy_slots];
+	in->policy_slots = shm->policy_slots;
 	in->policy_rates = &shm->policy_rates;
 	in->rule_state = shm->rule_state;
 	in->rule_state_len = shm->rule_state_len;

@@ -47,9 +47,9 @@ struct bp_mqtt_worker {
 	const struct bp_ruleset *rules;
 	const struct bp_ruleset *const *active_rules; /* of the worker, or NULL */
 	struct bp_counters *counters;
-	struct bp_rule_stats *rule_stats;     /* this worker's row */
-	struct bp_policy_stats *policy_stats; /* likewise */
-	uint32_t max_policy_rules;
+	struct bp_rule_stats *rule_stats;           /* this worker's row */
+	struct bp_policy_stats *policy_stats;       /* likewise */
+	uint32_t policy_slots;                      /* in it */
 	const struct bp_policy_rates *policy_rates; /* of all workers */
 	uint64_t now_ns, mono_ns;
 	uint64_t transition; /* the highest one that this worker has used */

@@ -52,8 +52,7 @@ static void add(_Atomic uint64_t *n)
 static void count(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_policy_packet_view *v, const struct bp_policy_decision *d)
 {
-	struct bp_policy_stats *s =
-		&in->policy_stats[d->slot <= in->max_policy_rules ? d->slot : 0];
+	struct bp_policy_stats *s = &in->policy_stats[d->slot < in->policy_slots ? d->slot : 0];
 
 	if (d->action == BP_POLICY_UNDECIDED) {
 		bp_tally(in, BP_C_POLICY_UNDECIDED);

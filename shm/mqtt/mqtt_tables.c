@@ -61,6 +61,7 @@ static bool sizes_agree(const uint64_t *z, uint64_t workers)
 	       z[BP_MT_RULE_STATS] % workers == 0 && z[BP_MT_RULE_STATS] / workers <= UINT32_MAX &&
 	       z[BP_MT_POLICY_STATS] % workers == 0 && z[BP_MT_POLICY_STATS] >= workers &&
 	       z[BP_MT_POLICY_STATS] / workers <= UINT32_MAX &&
+	       z[BP_MT_POLICY_STATS] / workers % 2 == 1 &&
 	       (z[BP_MT_POLICY_RATES] & (z[BP_MT_POLICY_RATES] - 1)) == 0 &&
 	       z[BP_MT_POLICY_RATES] >= BP_POLICY_BUCKET_WAYS &&
 	       (z[BP_MT_RULE_STATE] & (z[BP_MT_RULE_STATE] - 1)) == 0 &&
@@ -120,7 +121,8 @@ static int map(
 	m->rule_stats = address[BP_MT_RULE_STATS];
 	m->max_rules = (uint32_t)(z[BP_MT_RULE_STATS] / m->workers);
 	m->policy_stats = address[BP_MT_POLICY_STATS];
-	m->max_policy_rules = (uint32_t)(z[BP_MT_POLICY_STATS] / m->workers) - 1;
+	m->policy_slots = (uint32_t)(z[BP_MT_POLICY_STATS] / m->workers);
+	m->max_policy_rules = (m->policy_slots - 1) / 2;
 	m->policy_rates = (struct bp_policy_rates){
 		.bucket = address[BP_MT_POLICY_RATES], .len = z[BP_MT_POLICY_RATES]};
 	m->rule_state = address[BP_MT_RULE_STATE];

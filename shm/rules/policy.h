@@ -13,8 +13,8 @@
 /* A rule of the policy in the image of the rules. Offsets are from the start of that image. */
 struct bp_policy_rule {
 	uint64_t uid; /* hash of the whole definition: an unchanged rule keeps its statistics */
-	/* Of its statistics, from 1 to the maximum number of rules; 0 is that of the default. Not
-	 * checked by bp_ruleset_valid(). */
+	/* Of its statistics, from 1 to below bp_policy_stat_slots(). Not checked by
+	 * bp_ruleset_valid(). */
 	uint32_t slot;
 	uint8_t packet, action, version, identity, port, qos,
 		retain; /* struct bp_policy_rule_spec */

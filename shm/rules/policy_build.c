@@ -145,20 +145,12 @@ static int by_uid(const void *x, const void *y)
 	return (a->uid > b->uid) - (a->uid < b->uid);
 }
 
-/* used[slot]: 1 of an old rule, 2 of a new one. First slots that no rule used: their statistics are
- * not those of a rule that ends. The search for one with `value` continues at *from. */
-static uint32_t free_slot(const uint8_t *used, uint32_t max_rules, uint8_t value, uint32_t *from)
+/* used[slot]: 1 of an old rule, 2 of a new one. New rules get slots that no rule used: their
+ * statistics are not those of a rule that ends. There are enough of them. */
+static void give_slots(struct bp_policy_rule *rules, uint32_t n, const struct old_slot *old,
+	uint32_t n_old, uint8_t *used)
 {
-	for (; *from <= max_rules; ++*from)
-		if (used[*from] == value)
-			return *from;
-	return 0;
-}
-
-static void give_slots(struct bp_policy_rule *rules, uint32_t n, uint32_t max_rules,
-	const struct old_slot *old, uint32_t n_old, uint8_t *used)
-{
-	uint32_t unused = 1, former = 1;
+	uint32_t unused = 1;
 
 	for (uint32_t i = 0; i < n_old; i++)
 		used[old[i].slot] = 1;
@@ -174,10 +166,10 @@ static void give_slots(struct bp_policy_rule *rules, uint32_t n, uint32_t max_ru
 	for (uint32_t i = 0; i < n; i++) {
 		if (rules[i].slot != 0)
 			continue;
-		rules[i].slot = free_slot(used, max_rules, 0, &unused);
-		if (rules[i].slot == 0)
-			rules[i].slot = free_slot(used, max_rules, 1, &former);
-		used[rules[i].slot] = 2;
+		while (used[unused] != 0)
+			unused++;
+		rules[i].slot = unused;
+		used[unused] = 2;
 	}
 }
 
@@ -186,21 +178,21 @@ static bool assign_slots(
 {
 	const uint32_t all = old != NULL ? old->n_policy : 0;
 	struct old_slot *list = calloc(all + 1ull, sizeof(*list));
-	uint8_t *used = calloc(max_rules + 1ull, 1);
+	uint8_t *used = calloc(bp_policy_stat_slots(max_rules), 1);
 	uint32_t n_old = 0;
 	bool ok;
 
 	for (uint32_t i = 0; list != NULL && i < all; i++) {
 		const struct bp_policy_rule *r = bp_policy_rule(old, i);
 
-		if (r->slot != 0 && r->slot <= max_rules)
+		if (r->slot != 0 && r->slot < bp_policy_stat_slots(max_rules) && n_old < max_rules)
 			list[n_old++] = (struct old_slot){r->uid, r->slot};
 	}
 	if (n_old != 0)
 		qsort(list, n_old, sizeof(*list), by_uid);
 	ok = list != NULL && used != NULL;
 	if (ok)
-		give_slots(rules, n, max_rules, list, n_old, used);
+		give_slots(rules, n, list, n_old, used);
 	free(list);
 	free(used);
 	return ok;

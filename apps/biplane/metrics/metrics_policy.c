@@ -32,9 +32,9 @@ static void read_one(const struct bp_shm *shm, const char *name, uint8_t action,
 {
 	bp_metric_text(out->name, sizeof(out->name), name, BP_RULE_NAME_MAX);
 	out->action = action < BP_POLICY_ACTIONS ? action_name[action] : NULL;
-	for (uint32_t w = 0; w < shm->workers && slot <= shm->max_policy_rules; w++) {
+	for (uint32_t w = 0; w < shm->workers && slot < shm->policy_slots; w++) {
 		const struct bp_policy_stats *s =
-			&shm->policy_stats[(uint64_t)w * (shm->max_policy_rules + 1) + slot];
+			&shm->policy_stats[(uint64_t)w * shm->policy_slots + slot];
 
 		out->decisions = bp_metric_add(out->decisions, bp_metric_load(&s->matched, 0));
 		out->undecided = bp_metric_add(out->undecided, bp_metric_load(&s->undecided, 0));

@@ -25,9 +25,8 @@ static void add_stats(json_t *row, const struct bp_shm *m, uint32_t slot)
 	uint64_t matched = 0, undecided = 0, last = 0;
 	char time[BP_TEXT_TIME];
 
-	for (uint32_t w = 0; w < m->workers && slot <= m->max_policy_rules; w++) {
-		struct bp_policy_stats *s =
-			&m->policy_stats[(uint64_t)w * (m->max_policy_rules + 1) + slot];
+	for (uint32_t w = 0; w < m->workers && slot < m->policy_slots; w++) {
+		struct bp_policy_stats *s = &m->policy_stats[(uint64_t)w * m->policy_slots + slot];
 		const uint64_t ns = atomic_load_explicit(&s->matched_ns, memory_order_relaxed);
 
 		matched += atomic_load_explicit(&s->matched, memory_order_relaxed);

@@ -155,8 +155,8 @@ static void fill_rules(struct bp_shm *shm)
 		      err, sizeof(err)) == 0,
 		err);
 	bp_generation_publish(&shm->rules, next);
-	for (uint64_t i = 0; i < WORKERS * (shm->max_policy_rules + 1ull); i++) {
-		atomic_store(&shm->policy_stats[i].matched, 50 + i % (shm->max_policy_rules + 1));
+	for (uint64_t i = 0; i < WORKERS * (uint64_t)shm->policy_slots; i++) {
+		atomic_store(&shm->policy_stats[i].matched, 50 + i % shm->policy_slots);
 		atomic_store(&shm->policy_stats[i].undecided, 3);
 	}
 	for (unsigned i = 0; i < 2; i++) {

@@ -5,6 +5,7 @@
 #include "biplane/counters/general.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/fixture.h"
+#include "shm/rules/policy.h"
 
 #include <string.h>
 #include <time.h>
@@ -69,6 +70,85 @@ static void new_rules_wait_for_the_first_walk(void **state)
 	assert_int_equal(bp_generation_pending(&r.shm.rules), -1);
 	bp_worker_release_rules(r.worker);
 	bp_ruleset_copies_poll(copies);
+	bp_ruleset_copies_free(copies);
+	r.worker->ruleset_copies = NULL;
+	rig_stop(&r);
+}
+
+/* ---- statistics of the policy over a reload ---- */
+
+static void load_policy(struct rig *r, struct bp_ruleset_copies *copies, uint64_t generation,
+	uint8_t preset, const char *const names[2])
+{
+	struct bp_policy_rule_spec rules[2] = {{.action = BP_POLICY_ALLOW}, {.action = 0}};
+	const struct bp_policy_spec policy = {
+		.given = true, .preset = preset, .n_rules = 2, .rules = rules};
+	struct bp_ruleset_input input = {.max_rules = r->shm.max_rules,
+		.policy = &policy,
+		.max_policy_rules = r->shm.max_policy_rules,
+		.generation = generation,
+		.now_ns = 1};
+	char err[256];
+
+	for (unsigned i = 0; i < 2; i++)
+		snprintf(rules[i].name, sizeof(rules[i].name), "%s", names[i]);
+	if (generation > 1)
+		input.old = bp_shm_rules(&r->shm, bp_generation_active(&r->shm.rules));
+	assert_int_equal(bp_ruleset_compile(bp_generation_bank(&r->shm.rules, generation & 1),
+				 r->shm.rules.bank_size, &input, err, sizeof(err)),
+		0);
+	bp_generation_publish(&r->shm.rules, generation << 1 | (generation & 1));
+	assert_int_equal(bp_ruleset_copies_poll(copies), BP_RULESET_COPIES_APPLIED);
+	bp_worker_apply_rules(r->worker);
+	(void)bp_ruleset_copies_poll(copies);
+}
+
+/* Of rule i of the active policy; 2: of the default. */
+static _Atomic uint64_t *matched(struct rig *r, uint32_t i)
+{
+	const struct bp_ruleset *rs = r->worker->rules;
+
+	return &r->shm.policy_stats[i < 2 ? bp_policy_rule(rs, i)->slot : 0].matched;
+}
+
+static void statistics_of_a_new_policy_rule_begin_at_zero(void **state)
+{
+	static const char *const names[][2] = {
+		{"a", "b"}, {"a", "c"}, {"a", "b"}, {"c", "a"}, {"d", "e"}};
+	struct bp_ruleset_copies *copies;
+	struct rig r;
+
+	rig_start(&r, WIRE "mqtt: {max_policy_rules: 2}\n", false, false);
+	assert_int_equal(r.shm.max_policy_rules, 2);
+	copies = bp_ruleset_copies_create(&r.shm, 1);
+	assert_non_null(copies);
+	r.worker->ruleset_copies = copies;
+	bp_ruleset_copies_begin(copies, 0);
+	load_policy(&r, copies, 1, BP_POLICY_OBSERVE, names[0]);
+	atomic_store(matched(&r, 0), 10);
+	atomic_store(matched(&r, 1), 20);
+	atomic_store(matched(&r, 2), 30);
+	/* c has a slot that nothing used, b ends */
+	load_policy(&r, copies, 2, BP_POLICY_OBSERVE, names[1]);
+	assert_int_equal(atomic_load(matched(&r, 0)), 10);
+	assert_int_equal(atomic_load(matched(&r, 1)), 0);
+	assert_int_equal(atomic_load(matched(&r, 2)), 30);
+	atomic_store(matched(&r, 1), 40);
+	/* b returns to the slot that it had, and is a new rule; the default is another one */
+	load_policy(&r, copies, 3, BP_POLICY_ALLOW, names[2]);
+	assert_int_equal(atomic_load(matched(&r, 0)), 10);
+	assert_int_equal(atomic_load(matched(&r, 1)), 0);
+	assert_int_equal(atomic_load(matched(&r, 2)), 0);
+	/* another order */
+	load_policy(&r, copies, 4, BP_POLICY_ALLOW, names[3]);
+	assert_int_equal(atomic_load(matched(&r, 0)), 0);
+	assert_int_equal(atomic_load(matched(&r, 1)), 10);
+	atomic_store(matched(&r, 0), 50);
+	/* all that there may be are replaced */
+	load_policy(&r, copies, 5, BP_POLICY_ALLOW, names[4]);
+	assert_int_equal(atomic_load(matched(&r, 0)), 0);
+	assert_int_equal(atomic_load(matched(&r, 1)), 0);
+	bp_worker_release_rules(r.worker);
 	bp_ruleset_copies_free(copies);
 	r.worker->ruleset_copies = NULL;
 	rig_stop(&r);
@@ -251,6 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_which_rules_it_reads),
 		cmocka_unit_test(new_rules_wait_for_the_first_walk),
+		cmocka_unit_test(statistics_of_a_new_policy_rule_begin_at_zero),
 		cmocka_unit_test(stopped_worker_drains_its_queues),
 		cmocka_unit_test(nodes_are_published),
 		cmocka_unit_test(totals_are_summed),

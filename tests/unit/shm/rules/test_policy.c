@@ -776,6 +776,38 @@ static void subscriptions(void **state)
 
 /* ---- the image ---- */
 
+/* As many rules as there may be, and none of them is one of before. */
+static void all_rules_are_replaced(void **state)
+{
+	struct bp_policy_rule_spec r[2][MAX_RULES];
+	struct bp_ruleset *old = NULL, *rs;
+	char name[16];
+
+	(void)state;
+	for (uint64_t generation = 1; generation <= 4; generation++) {
+		bool used[2 * MAX_RULES + 1] = {false};
+		struct bp_policy_rule_spec *now = r[generation % 2];
+
+		for (unsigned i = 0; i < MAX_RULES; i++) {
+			snprintf(name, sizeof(name), "r%u-%u", (unsigned)generation, i);
+			now[i] = of_topic(name, BP_POLICY_ALLOW, "t");
+		}
+		rs = image(now, MAX_RULES, BP_POLICY_ALLOW, old, generation);
+		for (unsigned i = 0; old != NULL && i < MAX_RULES; i++)
+			used[bp_policy_rule(old, i)->slot] = true;
+		for (unsigned i = 0; i < MAX_RULES; i++) {
+			const uint32_t slot = bp_policy_rule(rs, i)->slot;
+
+			assert_in_range(slot, 1, bp_policy_stat_slots(MAX_RULES) - 1);
+			assert_false(used[slot]);
+			used[slot] = true;
+		}
+		free(old);
+		old = rs;
+	}
+	free(old);
+}
+
 static void reload_keeps_slots(void **state)
 {
 	struct bp_policy_rule_spec r[] = {
@@ -882,6 +914,7 @@ int main(void)
 		cmocka_unit_test(unknown_clients),
 		cmocka_unit_test(fixed_results),
 		cmocka_unit_test(subscriptions),
+		cmocka_unit_test(all_rules_are_replaced),
 		cmocka_unit_test(reload_keeps_slots),
 		cmocka_unit_test(too_many_rules),
 		cmocka_unit_test(damaged_images),
