@@ -111,6 +111,18 @@ static void check_fields(
 }
 
 /* Sections of a rule. */
+void bp_check_policy_hours(struct bp_reader *r, const struct bp_yaml *n, void *base)
+{
+	const struct bp_policy_rule_spec *rule = base;
+	const struct bp_yaml *to = bp_good(n, "to");
+
+	if (rule->from == rule->to && to != NULL)
+		bp_error(r->messages, to->line, to->column,
+			"%s.to: the time ends when it begins; expected another time, or neither "
+			"from nor to for the whole day",
+			r->path);
+}
+
 void bp_check_policy_rate(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	const struct bp_policy_rule_spec *rule = base;

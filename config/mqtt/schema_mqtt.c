@@ -191,6 +191,11 @@ static bool has_burst(const void *base)
 	return ((const struct bp_policy_rule_spec *)base)->rate_burst != 0;
 }
 
+static bool has_days(const void *base)
+{
+	return ((const struct bp_policy_rule_spec *)base)->days != 0;
+}
+
 static bool has_payload(const void *base)
 {
 	return ((const struct bp_policy_rule_spec *)base)->payload != NULL;
@@ -507,6 +512,14 @@ static const struct bp_setting rows[] = {
 	 .help = "CONNECTs with a longer keep-alive, or with none; 65535s: only those with none."},
 	{.path = "mqtt.policy.rules[].keep_alive.below", .type = &bp_type_duration, IN(bp_policy_rule_spec, keep_below), .flags = BP_RELOAD, .min = 2 * S, .max = 65535 * S, .scale = S, GIVEN(bp_policy_rule_spec, has_keep_below), .preset_text = "none",
 	 .help = "CONNECTs with a shorter keep-alive. With above: both must be met."},
+	{.path = "mqtt.policy.rules[].hours", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_policy_rule_spec, has_hours), .check = bp_check_policy_hours,
+	 .help = "Time at which packets match, in UTC."},
+	{.path = "mqtt.policy.rules[].hours.from", .type = &bp_type_time_of_day, IN(bp_policy_rule_spec, from), .flags = BP_RELOAD, .max = 1439, .preset = "00:00",
+	 .help = "First minute of the day."},
+	{.path = "mqtt.policy.rules[].hours.to", .type = &bp_type_time_of_day, IN(bp_policy_rule_spec, to), .flags = BP_RELOAD, .min = 1, .max = 1440, .preset = "24:00",
+	 .help = "Minute at which the time ends; earlier than from: on the next day."},
+	{.path = "mqtt.policy.rules[].hours.days", .type = &bp_type_days, IN(bp_policy_rule_spec, days), .flags = BP_RELOAD, .present = has_days, .preset_text = "none: each day",
+	 .help = "Days of the week on which the time begins; [fri] with from 22:00 and to 06:00 ends on Saturday."},
 	{.path = "mqtt.policy.rules[].rate", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_policy_rule_spec, has_rate), .check = bp_check_policy_rate,
 	 .help = "Rate of the packets that meet all other conditions of the rule. Those above it match the rule; later rules decide about the others."},
 	{.path = "mqtt.policy.rules[].rate.per", .type = &bp_type_enum, IN(bp_policy_rule_spec, rate_per), .flags = BP_REQUIRED | BP_RELOAD, .enum_names = policy_per_names,

@@ -51,6 +51,9 @@ struct bp_mqtt_worker {
 	struct bp_policy_stats *policy_stats;       /* likewise */
 	uint32_t policy_slots;                      /* in it */
 	const struct bp_policy_rates *policy_rates; /* of all workers */
+	uint64_t minute_began_ns; /* Unix time of the minute that policy_day and _minute are */
+	uint16_t policy_minute;
+	uint8_t policy_day;
 	uint64_t now_ns, mono_ns;
 	uint64_t transition; /* the highest one that this worker has used */
 	uint32_t now_ticks;

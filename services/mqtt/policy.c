@@ -16,8 +16,23 @@ bool bp_policy_is_given(const struct bp_mqtt_worker *in)
 	return in->rules->generation != 0 && in->rules->policy_given;
 }
 
+#define MINUTE_NS (60 * 1000000000ull)
+
+/* Computed once a minute, and when the clock was set: then the difference is another one. */
+static void set_time(struct bp_mqtt_worker *in, struct bp_policy_packet_view *v)
+{
+	if (in->policy_day == 0 || in->now_ns - in->minute_began_ns >= MINUTE_NS) {
+		bp_policy_set_time(v, in->now_ns);
+		in->minute_began_ns = in->now_ns / MINUTE_NS * MINUTE_NS;
+		in->policy_day = v->day;
+		in->policy_minute = v->minute;
+	}
+	v->day = in->policy_day;
+	v->minute = in->policy_minute;
+}
+
 static struct bp_policy_packet_view view_of(
-	const struct bp_mqtt_worker *in, const struct bp_flow *f, enum bp_policy_packet packet)
+	struct bp_mqtt_worker *in, const struct bp_flow *f, enum bp_policy_packet packet)
 {
 	struct bp_policy_packet_view v = {.packet = (uint8_t)packet,
 		.version = f->version,
@@ -31,6 +46,7 @@ static struct bp_policy_packet_view view_of(
 		.mono_ns = in->mono_ns,
 		.client_len = f->client_id_len};
 
+	set_time(in, &v);
 	/* of a search: it may be that of bytes that were none */
 	if (!(f->flags & BP_FLOW_CONNECT)) {
 		v.client_len = 0;

@@ -321,12 +321,39 @@ static enum met is_of_connection(
 static bool varies(const struct bp_policy_rule *r)
 {
 	return r->qos != 0 || r->retain != 0 || r->has_size || r->has_packet_size ||
-	       r->rate_period_ns != 0 || r->value != 0;
+	       r->rate_period_ns != 0 || r->value != 0 || r->days != 0;
 }
 
 static bool has_message(const struct bp_policy_rule *r)
 {
 	return r->qos != 0 || r->retain != 0 || r->has_size || r->value != 0;
+}
+
+static enum met packet_size_is(
+	const struct bp_policy_rule *r, const struct bp_policy_packet_view *p)
+{
+	if (!r->has_packet_size)
+		return YES;
+	if (p->packet == BP_POLICY_WILL)
+		return NO;
+	return p->packet_size == 0 ? UNKNOWN : p->packet_size > r->packet_larger_than ? YES : NO;
+}
+
+static enum met hours_are(const struct bp_policy_rule *r, const struct bp_policy_packet_view *p)
+{
+	/* bit 0 is Sunday, too: the day before Monday */
+	const unsigned days = (unsigned)r->days << 1 | r->days >> 6;
+	bool today, since_yesterday;
+
+	if (r->days == 0)
+		return YES;
+	if (p->day == 0)
+		return UNKNOWN;
+	today = days >> p->day & 1;
+	since_yesterday = days >> (p->day - 1) & 1;
+	if (r->from < r->to)
+		return today && p->minute >= r->from && p->minute < r->to ? YES : NO;
+	return (today && p->minute >= r->from) || (since_yesterday && p->minute < r->to) ? YES : NO;
 }
 
 /* What may differ between two of them. */
@@ -336,11 +363,7 @@ static enum met is_of_packet(const struct bp_policy_rule *r, const struct bp_pol
 				      (r->retain != 0 && r->retain != p->retain + 1) ||
 				      (r->has_size && p->size <= r->larger_than)))
 		return NO;
-	if (!r->has_packet_size)
-		return YES;
-	if (p->packet == BP_POLICY_WILL)
-		return NO;
-	return p->packet_size == 0 ? UNKNOWN : p->packet_size > r->packet_larger_than ? YES : NO;
+	return both(packet_size_is(r, p), hours_are(r, p));
 }
 
 /* Whether the packet of `t` has all that the rule gives, without value and rate. Clears *fixed if

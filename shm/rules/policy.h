@@ -29,6 +29,8 @@ struct bp_policy_rule {
 	uint16_t topic_len, client_len, user_len; /* 0: any */
 	uint16_t client_star, user_star;          /* position of the *; UINT16_MAX: none */
 	uint32_t topic, client, user;             /* offsets of the texts */
+	uint16_t from, to;                        /* with `days`: struct bp_policy_rule_spec */
+	uint8_t days;                             /* 0: any time */
 	uint32_t value; /* offset of a struct bp_policy_value; 0: any payload */
 	struct bp_prefix address;
 	uint32_t next, next_of_key; /* rules of the index; BP_RULE_NONE: there are none */
@@ -67,7 +69,18 @@ struct bp_policy_packet_view {
 	const struct bp_policy_rates *rates;
 	const uint64_t *hash_key; /* of `rates`, two words */
 	uint64_t mono_ns;
+	uint8_t day;     /* of the week, UTC, 1: Monday; 0: the time is unknown */
+	uint16_t minute; /* of the day */
 };
+
+/* The time of the packet: `day` and `minute`. */
+static inline void bp_policy_set_time(struct bp_policy_packet_view *p, uint64_t unix_ns)
+{
+	const uint64_t minutes = unix_ns / (60 * 1000000000ull);
+
+	p->minute = (uint16_t)(minutes % 1440);
+	p->day = (uint8_t)(1 + (minutes / 1440 + 3) % 7); /* day 0 was a Thursday */
+}
 
 struct bp_policy_decision {
 	uint8_t action; /* enum bp_policy_action */

@@ -14,6 +14,8 @@
 #define RULE_ROOM 768u          /* texts and index of an average rule */
 #define BANK_FLAT (64u * 1024u) /* so that a few rules may have the longest texts */
 
+#define EACH_DAY 0x7fu
+
 uint64_t bp_policy_bank_size(uint32_t max_rules)
 {
 	return max_rules * (uint64_t)(sizeof(struct bp_policy_rule) + RULE_ROOM) +
@@ -47,6 +49,11 @@ static uint8_t ingress_of(const struct bp_policy_rule_spec *r)
 	return r->has_port ? (uint8_t)(r->port + 1) : 0;
 }
 
+static uint8_t days_of(const struct bp_policy_rule_spec *r)
+{
+	return r->days != 0 ? r->days : EACH_DAY;
+}
+
 /* The name alone may be that of two rules in the history of a gateway. */
 static uint64_t uid_of(const struct bp_policy_rule_spec *r)
 {
@@ -58,6 +65,8 @@ static uint64_t uid_of(const struct bp_policy_rule_spec *r)
 	h = bp_mix64(h ^ (r->has_packet_size ? r->packet_larger_than + 1ull : 0));
 	h = bp_mix64(h ^ (r->has_keep_above ? r->keep_above + 1ull : 0));
 	h = bp_mix64(h ^ (r->has_keep_below ? r->keep_below + 1ull : 0));
+	if (r->has_hours)
+		h = bp_mix64(h ^ (r->from | (uint64_t)r->to << 16 | (uint64_t)days_of(r) << 32));
 	if (r->payload != NULL)
 		h = bp_mix64(h ^ bp_rule_uid(r->payload));
 	if (r->has_rate) {
@@ -113,6 +122,11 @@ static void fill(struct bp_policy_rule *r, const struct bp_policy_rule_spec *spe
 	r->has_size = spec->has_size;
 	r->has_packet_size = spec->has_packet_size;
 	r->packet_larger_than = spec->packet_larger_than;
+	if (spec->has_hours) {
+		r->from = spec->from;
+		r->to = spec->to;
+		r->days = days_of(spec);
+	}
 	if (spec->has_rate) {
 		r->rate_per = spec->rate_per;
 		r->rate_period_ns = spec->rate.interval_s * 1000000000ull / spec->rate.packets;
@@ -288,8 +302,9 @@ static bool rule_valid(const struct bp_ruleset *rs, const struct bp_policy_rule 
 	       r->name_len <= BP_RULE_NAME_MAX && r->has_address <= 1 && r->has_size <= 1 &&
 	       r->rate_per <= BP_POLICY_PER_TOPIC && r->rate_period_ns <= r->rate_depth_ns &&
 	       r->rate_depth_ns <= RATE_DEPTH_MAX && r->has_packet_size <= 1 &&
-	       r->has_keep_alive <= 1 && bp_policy_value_valid(rs, r) && r->address.length <= 128 &&
-	       r->topic_len <= BP_RULE_FILTER_MAX && text_inside(rs, r->topic, r->topic_len) &&
+	       r->has_keep_alive <= 1 && r->days <= EACH_DAY && bp_policy_value_valid(rs, r) &&
+	       r->address.length <= 128 && r->topic_len <= BP_RULE_FILTER_MAX &&
+	       text_inside(rs, r->topic, r->topic_len) &&
 	       text_inside(rs, r->client, r->client_len) && text_inside(rs, r->user, r->user_len) &&
 	       star_inside(r->client_star, r->client_len) && star_inside(r->user_star, r->user_len);
 }

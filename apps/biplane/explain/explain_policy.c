@@ -2,6 +2,7 @@
 /* What the policy decides about a connection, or about a topic. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "apps/biplane/explain/explain.h"
 #include "apps/biplane/show/mqtt/rules_copy.h"
@@ -90,6 +91,7 @@ static void of_client(const struct bp_explain *e, const struct bp_flow_view *v, 
 		.user = id->user,
 		.user_len = id->user_len};
 
+	bp_policy_set_time(&p, (uint64_t)time(NULL) * 1000000000ull);
 	if (!id->known)
 		bp_explain_add(checks, CHECK, BP_EXPLAIN_INFO,
 			"the CONNECT of the client is not known: rules that ask for its client "

@@ -59,6 +59,20 @@ static void rates(void **state)
 	bp_config_free(c);
 }
 
+static void hours(void **state)
+{
+	struct bp_config *c;
+
+	(void)state;
+	c = accepted(RULE "hours: {from: \"22:00\", to: \"06:00\", days: [fri, sat]}}\n");
+	bp_config_free(come_back(c));
+	bp_config_free(c);
+	/* the whole day */
+	c = accepted(RULE "hours: {days: [sun]}}\n");
+	bp_config_free(come_back(c));
+	bp_config_free(c);
+}
+
 static void payloads(void **state)
 {
 	struct bp_config *c;
@@ -81,6 +95,7 @@ int main(void)
 		cmocka_unit_test(packets_without_the_condition),
 		cmocka_unit_test(keep_alives),
 		cmocka_unit_test(rates),
+		cmocka_unit_test(hours),
 		cmocka_unit_test(payloads),
 	};
 

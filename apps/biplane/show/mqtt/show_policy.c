@@ -62,6 +62,18 @@ static __attribute__((format(printf, 2, 3))) void add(struct conditions *c, cons
 	va_end(args);
 }
 
+/* "hours 22:00..06:00 mon fri" */
+static void write_hours(struct conditions *c, const struct bp_policy_rule *r)
+{
+	static const char *const day[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+
+	add(c, "hours %02u:%02u..%02u:%02u", r->from / 60u, r->from % 60u, r->to / 60u,
+		r->to % 60u);
+	for (unsigned i = 0; i < 7 && r->days != 0x7f; i++)
+		if (r->days >> i & 1)
+			fprintf(c->out, " %s", day[i]);
+}
+
 static void write_conditions(
 	struct conditions *c, const struct bp_shm *m, const struct bp_policy_rule *r)
 {
@@ -94,6 +106,8 @@ static void write_conditions(
 		add(c, "keep_alive above %" PRIu32 "s", r->keep_alive_min - 1);
 	if (r->has_keep_alive && r->keep_alive_max != BP_POLICY_KEEP_ALIVE_NONE)
 		add(c, "keep_alive below %" PRIu32 "s", r->keep_alive_max + 1);
+	if (r->days != 0)
+		write_hours(c, r);
 	if (r->rate_period_ns != 0 && r->rate_per <= BP_POLICY_PER_TOPIC)
 		add(c, "rate above %g/s (burst %" PRIu64 ") per %s",
 			1e9 / (double)r->rate_period_ns, r->rate_depth_ns / r->rate_period_ns,

@@ -556,6 +556,39 @@ static void every_split(void **state)
 	bytes_free(&b);
 }
 
+/* Of the clock, also after it was set, and for a topic that was decided about before. */
+static void hours(void **state)
+{
+	const uint64_t day = 86400000000000ull, hour = day / 24;
+	struct bp_policy_rule_spec *r;
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/#");
+	r->has_hours = true;
+	r->from = 12 * 60;
+	r->to = 13 * 60;
+	load();
+	c = connected("pump-1");
+	for (unsigned i = 0; i < 3; i++) {
+		static const unsigned at[] = {11, 12, 13};
+		const unsigned before = (unsigned)observed();
+
+		/* forwards, backwards and by a day */
+		rig.now_ns = (20000 + i) * day + at[i] * hour;
+		rig_advance(&rig, 0);
+		rig_publish_text(&rig, &c, "t/x", "81");
+		rig.now_ns = 20000 * day + 12 * hour + 59 * 60000000000ull;
+		rig_advance(&rig, 0);
+		rig_publish_text(&rig, &c, "t/x", "81");
+		rig_advance(&rig, 60000000000ull);
+		rig_publish_text(&rig, &c, "t/x", "81");
+		assert_int_equal(observed() - before, at[i] == 12 ? 2 : 1);
+	}
+	rig_close(&rig);
+}
+
 static void value_rule(struct bp_rule_spec *payload)
 {
 	struct bp_policy_rule_spec *r;
@@ -775,6 +808,7 @@ int main(void)
 		cmocka_unit_test(connect_of_a_search),
 		cmocka_unit_test(subscriptions),
 		cmocka_unit_test(every_split),
+		cmocka_unit_test(hours),
 		cmocka_unit_test(cut_values),
 		cmocka_unit_test(values_in_bursts),
 		cmocka_unit_test(values_that_are_not_whole),

@@ -166,6 +166,40 @@ static void refused_publication(void **state)
 	rig_close(&rig);
 }
 
+/* The broker never has the whole packet, wherever it is cut: what is decided by its value is
+ * decided before its last byte is forwarded. */
+static void refused_value(void **state)
+{
+	struct bp_rule_spec payload = {.raise = {.op = BP_COND_GT, .a = 80}};
+	static const struct mq_publish low = {.version = 4, .topic = "s/x", .payload = "79"},
+				       high = {.version = 4, .topic = "s/x", .payload = "81"};
+	struct bytes b = {0};
+	size_t whole;
+
+	(void)state;
+	mq_publish(&b, &low);
+	whole = b.n;
+	mq_publish(&b, &high);
+	for (size_t piece = 1; piece <= b.n; piece++) {
+		struct peer c;
+		uint32_t before;
+
+		open_rig(BP_POLICY_FAIL_OPEN);
+		rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "s/#")->payload = &payload;
+		load();
+		c = connected(4);
+		before = received(&broker);
+		for (size_t at = 0; at < b.n; at += piece)
+			rig_send(&rig, &c, CLIENT, b.p + at, b.n - at < piece ? b.n - at : piece);
+		assert_true(received(&broker) >= before + whole);
+		assert_true(received(&broker) < before + b.n);
+		assert_true(broker.resets >= 1);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_CLOSED), 1);
+		rig_close(&rig);
+	}
+	bytes_free(&b);
+}
+
 static void version_5_is_told_why(void **state)
 {
 	struct peer c;
@@ -624,6 +658,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refused_publication),
+		cmocka_unit_test(refused_value),
 		cmocka_unit_test(version_5_is_told_why),
 		cmocka_unit_test(refused_connect),
 		cmocka_unit_test(refused_subscription),

@@ -678,6 +678,62 @@ static void many_values(void **state)
 	free(rs);
 }
 
+#define MON 1u
+#define FRI 16u
+#define SUN 64u
+
+static void hours(void **state)
+{
+	static const struct {
+		uint16_t from, to;
+		uint8_t days;   /* of the rule */
+		uint64_t hours; /* since a Monday began */
+		bool is;
+	} row[] = {
+		{8 * 60, 17 * 60, 0, 8, true},
+		{8 * 60, 17 * 60, 0, 7, false},
+		{8 * 60, 17 * 60, 0, 17, false},
+		{8 * 60, 17 * 60, MON, 24 + 9, false},
+		{8 * 60, 17 * 60, MON | FRI, 4 * 24 + 9, true},
+		/* over midnight: of the day on which it begins */
+		{22 * 60, 6 * 60, 0, 22, true},
+		{22 * 60, 6 * 60, 0, 5, true},
+		{22 * 60, 6 * 60, 0, 6, false},
+		{22 * 60, 6 * 60, FRI, 4 * 24 + 5, false},
+		{22 * 60, 6 * 60, FRI, 4 * 24 + 23, true},
+		{22 * 60, 6 * 60, FRI, 5 * 24 + 5, true},
+		{22 * 60, 6 * 60, FRI, 5 * 24 + 23, false},
+		/* and over the week's end */
+		{22 * 60, 6 * 60, SUN, 6 * 24 + 23, true},
+		{22 * 60, 6 * 60, SUN, 7 * 24 + 5, true},
+		{22 * 60, 6 * 60, SUN, 7 * 24 + 23, false},
+		{22 * 60, 6 * 60, MON, 7 * 24 + 5, false},
+		{0, 24 * 60, SUN, 6 * 24, true},
+		{0, 24 * 60, SUN, 7 * 24, false},
+	};
+	const uint64_t monday = 1796601600; /* 2026-12-07 */
+	struct bp_policy_rule_spec r = rule("night", BP_POLICY_OBSERVE);
+	struct bp_policy_packet_view p = packet(BP_POLICY_CONNECT, "");
+
+	(void)state;
+	r.has_hours = true;
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct bp_ruleset *rs;
+
+		r.from = row[i].from;
+		r.to = row[i].to;
+		r.days = row[i].days;
+		rs = image(&r, 1, BP_POLICY_ALLOW, NULL, 1);
+		bp_policy_set_time(&p, (monday + row[i].hours * 3600) * 1000000000ull);
+		if ((decide(rs, &p).rule == 0) != row[i].is)
+			fail_msg("row %u: day %u, minute %u", i, p.day, p.minute);
+		assert_false(decide(rs, &p).fixed);
+		p.day = 0;
+		assert_int_equal(decide(rs, &p).action, BP_POLICY_UNDECIDED);
+		free(rs);
+	}
+}
+
 static void anonymous_clients(void **state)
 {
 	struct bp_policy_rule_spec r = rule("anonymous", BP_POLICY_OBSERVE);
@@ -910,6 +966,7 @@ int main(void)
 		cmocka_unit_test(values_of_other_types),
 		cmocka_unit_test(payloads_that_come_later),
 		cmocka_unit_test(many_values),
+		cmocka_unit_test(hours),
 		cmocka_unit_test(anonymous_clients),
 		cmocka_unit_test(unknown_clients),
 		cmocka_unit_test(fixed_results),
