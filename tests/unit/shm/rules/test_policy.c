@@ -929,7 +929,7 @@ static void damaged_images(void **state)
 	p.rates = &rates;
 	p.hash_key = key;
 	assert_int_equal(bp_json_path_compile("$.a[*].b", &json.value.json, &why, &why_at), 0);
-	read_payload(&p, "{\"a\":[{\"b\":9},{\"b\":1}]}", 25);
+	read_payload(&p, "{\"a\":[{\"b\":9},{\"b\":1}]}", 23);
 	rs = image(r, 5, BP_POLICY_ALLOW, NULL, 1);
 	size = rs->size;
 	for (uint64_t at = 0; at < size; at++) {
