@@ -10,6 +10,7 @@
 #include "shm/rules/policy.h"
 
 #define CHECK "policy"
+#define CONDITIONS 2048u
 
 /* "rule NAME", or "the default". */
 #define RULE_TEXT (BP_RULE_NAME_MAX + 8)
@@ -25,12 +26,53 @@ static const char *rule_text(const struct bp_ruleset *rs, uint32_t rule, char ou
 
 static const char *verb(uint8_t action)
 {
-	return action == BP_POLICY_ALLOW ? "allows" : "observes";
+	return action == BP_POLICY_ALLOW     ? "allows"
+	       : action == BP_POLICY_OBSERVE ? "observes"
+					     : "refuses";
 }
 
+/* What is refused raises no alarm. */
 static enum bp_explain_status status_of(uint8_t action)
 {
-	return action == BP_POLICY_ALLOW ? BP_EXPLAIN_OK : BP_EXPLAIN_INFO;
+	return action == BP_POLICY_ALLOW     ? BP_EXPLAIN_OK
+	       : action == BP_POLICY_OBSERVE ? BP_EXPLAIN_INFO
+					     : BP_EXPLAIN_NO;
+}
+
+/* Of packets without a decision. */
+static const char *failure(const struct bp_ruleset *rs)
+{
+	return !rs->policy_refuses                      ? ""
+	       : rs->policy_fail == BP_POLICY_FAIL_OPEN ? ": it is forwarded (fail: open)"
+							: ": it is refused (fail: closed)";
+}
+
+static void add_text(char *out, size_t size, const char *name, const struct bp_ruleset *rs,
+	uint32_t at, uint16_t len)
+{
+	const size_t used = strlen(out);
+	json_t *text = len != 0 ? bp_text_json((const char *)rs + at, len) : NULL;
+
+	if (text != NULL)
+		snprintf(out + used, size - used, "%s%s %s", used != 0 ? ", " : "", name,
+			json_string_value(text));
+	json_decref(text);
+}
+
+/* What else the rule asks for; "": nothing. */
+static void conditions_of(
+	const struct bp_explain *e, const struct bp_policy_rule *r, char *out, size_t size)
+{
+	json_t *others = bp_policy_conditions(e->rules, e->shm, r);
+	const char *text = json_string_value(others);
+
+	snprintf(out, size, "%s", text != NULL ? text : "");
+	add_text(out, size, "client_id", e->rules, r->client, r->client_len);
+	add_text(out, size, "user_name", e->rules, r->user, r->user_len);
+	if (r->topic_len != 0 &&
+		memchr((const char *)e->rules + r->topic, '{', r->topic_len) != NULL)
+		add_text(out, size, "topic", e->rules, r->topic, r->topic_len);
+	json_decref(others);
 }
 
 /* ---- a connection ---- */
@@ -38,16 +80,23 @@ static enum bp_explain_status status_of(uint8_t action)
 static void decide(const struct bp_explain *e, const struct bp_policy_packet_view *p,
 	const char *what, json_t *checks)
 {
-	char text[RULE_TEXT];
+	char text[RULE_TEXT], conditions[CONDITIONS];
 	const char *rule;
 	struct bp_policy_decision d;
 
 	bp_policy_decide(e->rules, p, &d);
 	rule = rule_text(e->rules, d.rule, text);
-	if (d.action == BP_POLICY_UNDECIDED)
+	if (d.action == BP_POLICY_UNDECIDED && p->known && d.rule < e->rules->n_policy) {
+		const struct bp_policy_rule *r = bp_policy_rule(e->rules, d.rule);
+
+		conditions_of(e, r, conditions, sizeof(conditions));
 		bp_explain_add(checks, CHECK, BP_EXPLAIN_INFO,
-			"%s: no decision: what %s asks for is not known of this client", what,
-			rule);
+			"%s: %s %s it with %s, and the rules after it decide about others", what,
+			rule, verb(r->action), conditions);
+	} else if (d.action == BP_POLICY_UNDECIDED)
+		bp_explain_add(checks, CHECK, BP_EXPLAIN_INFO,
+			"%s: no decision: what %s asks for is not known of this client%s", what,
+			rule, failure(e->rules));
 	else
 		bp_explain_add(checks, CHECK, status_of(d.action), "%s: %s %s it%s", what, rule,
 			verb(d.action),
@@ -135,38 +184,10 @@ static bool may_match(
 					     r->topic_len, BP_POLICY_MATCHES, &p));
 }
 
-static void add_text(char *out, size_t size, const char *name, const struct bp_ruleset *rs,
-	uint32_t at, uint16_t len)
-{
-	const size_t used = strlen(out);
-	json_t *text = len != 0 ? bp_text_json((const char *)rs + at, len) : NULL;
-
-	if (text != NULL)
-		snprintf(out + used, size - used, "%s%s %s", used != 0 ? ", " : "", name,
-			json_string_value(text));
-	json_decref(text);
-}
-
-/* What else the rule asks for; "": nothing. */
-static void conditions_of(
-	const struct bp_explain *e, const struct bp_policy_rule *r, char *out, size_t size)
-{
-	json_t *others = bp_policy_conditions(e->rules, e->shm, r);
-	const char *text = json_string_value(others);
-
-	snprintf(out, size, "%s", text != NULL ? text : "");
-	add_text(out, size, "client_id", e->rules, r->client, r->client_len);
-	add_text(out, size, "user_name", e->rules, r->user, r->user_len);
-	if (r->topic_len != 0 &&
-		memchr((const char *)e->rules + r->topic, '{', r->topic_len) != NULL)
-		add_text(out, size, "topic", e->rules, r->topic, r->topic_len);
-	json_decref(others);
-}
-
 void bp_explain_policy_of_topic(const struct bp_explain *e, const char *topic, json_t *checks)
 {
 	const struct bp_ruleset *rs = e->rules;
-	char conditions[2048], text[RULE_TEXT];
+	char conditions[CONDITIONS], text[RULE_TEXT];
 	uint64_t n = 0;
 
 	if (!rs->policy_given)

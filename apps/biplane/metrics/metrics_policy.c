@@ -11,7 +11,7 @@
 #define DEFAULT "(default)" /* no name of a rule */
 
 static const char *const action_name[BP_POLICY_ACTIONS] = {
-	[BP_POLICY_ALLOW] = "allow", [BP_POLICY_OBSERVE] = "observe"};
+	[BP_POLICY_ALLOW] = "allow", [BP_POLICY_OBSERVE] = "observe", [BP_POLICY_CLOSE] = "close"};
 
 /* The rules in a bank, read where they are, as those of alarms: no offset leads out of it. */
 static uint32_t rules_in_bank(

@@ -170,10 +170,10 @@ static void add_counter(json_t *list, const struct bp_shm *shm, unsigned c)
 static json_t *not_decided(const struct bp_shm *shm)
 {
 	static const bp_counter_t reason[] = {BP_C_POLICY_UNDECIDED, BP_C_POLICY_NOT_EVALUATED,
-		BP_C_CONN_MIDSTREAM, BP_C_CONN_TABLE_FULL, BP_C_RESYNC_STARTED,
-		BP_C_SEG_BAD_CHECKSUM, BP_C_SEG_FRAGMENT, BP_C_NOT_INSPECTED_VLAN,
-		BP_C_NOT_INSPECTED_LLC, BP_C_NOT_INSPECTED_PPPOE, BP_C_NOT_INSPECTED_MPLS,
-		BP_C_NOT_INSPECTED_TUNNEL};
+		BP_C_POLICY_FAILED_OPEN, BP_C_POLICY_FAILED_CLOSED, BP_C_CONN_MIDSTREAM,
+		BP_C_CONN_TABLE_FULL, BP_C_RESYNC_STARTED, BP_C_SEG_BAD_CHECKSUM, BP_C_SEG_FRAGMENT,
+		BP_C_NOT_INSPECTED_VLAN, BP_C_NOT_INSPECTED_LLC, BP_C_NOT_INSPECTED_PPPOE,
+		BP_C_NOT_INSPECTED_MPLS, BP_C_NOT_INSPECTED_TUNNEL};
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < sizeof(reason) / sizeof(reason[0]); i++)
@@ -190,20 +190,23 @@ json_t *bp_policy_report_json(const struct bp_policy_report *r, const struct bp_
 	json_t *view = bp_show_policy.collect(&source, err, err_size), *rows, *report;
 	const uint64_t packets = bp_shm_counter(shm, BP_C_MQTT_PACKETS);
 	const uint64_t observed = bp_shm_counter(shm, BP_C_POLICY_OBSERVED);
-	uint64_t listed;
+	const uint64_t enforced = bp_shm_counter(shm, BP_C_POLICY_REFUSED);
+	uint64_t listed, not_listed;
 
 	if (view == NULL)
 		return NULL;
 	rows = refused(r, limit, &listed);
+	not_listed = observed + enforced > listed ? observed + enforced - listed : 0;
 	report = rows == NULL ? NULL
-			      : json_pack("{sO sO sI sI so so so sI so}", "enabled",
+			      : json_pack("{sO sO sI sI so sI sI so so sI so}", "enabled",
 					json_object_get(view, "enabled"), "generation",
 					json_object_get(view, "generation"), "packets",
 					(json_int_t)packets, "observed", (json_int_t)observed,
-					"share", share_of(observed, packets), "rules",
-					rule_rows(view), "refused", rows, "not_listed",
-					(json_int_t)(observed > listed ? observed - listed : 0),
-					"not_decided", not_decided(shm));
+					"share", share_of(observed, packets), "enforced",
+					(json_int_t)enforced, "connections_closed",
+					(json_int_t)bp_shm_counter(shm, BP_C_POLICY_CLOSED),
+					"rules", rule_rows(view), "refused", rows, "not_listed",
+					(json_int_t)not_listed, "not_decided", not_decided(shm));
 	json_decref(view);
 	if (report == NULL)
 		snprintf(err, err_size, "not enough memory");
@@ -223,6 +226,11 @@ static void print_share(const json_t *report, FILE *out)
 	if (json_is_real(share))
 		fprintf(out, " (%.3g %%)", 100 * json_real_value(share));
 	fputs("; if it is enforced, it refuses them.\n", out);
+	if (bp_show_int(report, "enforced") != 0)
+		fprintf(out,
+			"It has refused %" JSON_INTEGER_FORMAT " packets and ended "
+			"%" JSON_INTEGER_FORMAT " connections.\n",
+			bp_show_int(report, "enforced"), bp_show_int(report, "connections_closed"));
 }
 
 static json_t *percent(const json_t *share)
@@ -278,6 +286,7 @@ static void print_refused(const json_t *report, FILE *out)
 		{"packets", "PACKETS", 1},
 		{"address", "ADDRESS", 0},
 		{"client_id", "CLIENT-ID", 0},
+		{"action", "ACTION", 0},
 		{"packet", "PACKET", 0},
 		{"topic", "TOPIC", 0},
 		{"rule", "RULE", 0},
@@ -292,7 +301,7 @@ static void print_refused(const json_t *report, FILE *out)
 		bp_table_print(out, columns, rows, "");
 	}
 	if (more != 0)
-		fprintf(out, "\n%" JSON_INTEGER_FORMAT " observed packets are not listed.\n", more);
+		fprintf(out, "\n%" JSON_INTEGER_FORMAT " further packets are not listed.\n", more);
 }
 
 static void print_not_decided(const json_t *rows, FILE *out)

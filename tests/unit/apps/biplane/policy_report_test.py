@@ -76,6 +76,17 @@ class Report(unittest.TestCase):
         self.assertIn(("pub-both", None, "five"), refused(out, "connect"))
         self.assertEqual(refused(out, "publish"), Counter())
 
+    def test_a_policy_that_refuses(self):
+        """The first refused packet of a connection ends it."""
+        policy = {"default": "allow", "rules": [{"name": "no-reading", "packet": "subscribe", "topic": "#", "action": "close"},
+                                                {"name": "odd", "packet": "publish", "topic": "plant/oven1/#", "action": "observe"}]}
+        out = report(policy)
+        self.assertEqual(refused(out, "subscribe"), {("sub-five", "plant/#", "no-reading"): 1, ("sub-cli", "plant/+/temperature", "no-reading"): 1})
+        self.assertEqual({r["action"] for r in out["refused"] if r["packet"] == "subscribe"}, {"close"})
+        self.assertEqual((out["enforced"], out["connections_closed"], out["not_listed"]), (2, 2, 0))
+        self.assertEqual(out["observed"], sum(1 for p in published("subscribe") if p["topic"].startswith("plant/oven1/")))
+        self.assertIn("It has refused 2 packets and ended 2 connections.", run("policy", "report", policy=policy))
+
     def test_what_has_no_decision(self):
         """A capture without its CONNECT: rules for a client are not decided."""
         data = (FIXTURES / "subscribe.pcap").read_bytes()

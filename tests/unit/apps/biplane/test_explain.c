@@ -612,6 +612,29 @@ static void a_decision_that_is_not_made(void **state)
 	json_decref(x);
 }
 
+/* What depends on each packet, and what is refused. */
+static void rates_and_refusals(void **state)
+{
+	json_t *x;
+
+	set_policy();
+	rig_connect(&rig, &peer, 4, "ovation");
+	rig.mqtt.policy.rules[3].has_rate = true;
+	rig.mqtt.policy.rules[3].rate_per = BP_POLICY_PER_CLIENT;
+	rig.mqtt.policy.rules[3].rate = (struct bp_policy_rate){10, 1};
+	rig.mqtt.policy.rules[0].action = BP_POLICY_CLOSE;
+	set_rules(BP_REPEAT_EVERY, BP_HOLD_NONE);
+	rig_publish_text(&rig, &peer, "plant/oven/x", "20");
+	x = topic("plant/oven/x");
+	assert_non_null(strstr(
+		policy_checks(element(x, "connections", 0)), "no CONNECT: rule known refuses it"));
+	assert_non_null(strstr(policy_checks(element(x, "connections", 0)),
+		"info PUBLISH on the last topic: rule plant allows it with rate above 10/s"));
+	json_decref(x);
+	rig.mqtt.policy.rules[0].action = BP_POLICY_ALLOW;
+	rig.mqtt.policy.rules[3].has_rate = false;
+}
+
 static void connections_that_are_not_inspected(void **state)
 {
 	json_t *x;
@@ -802,6 +825,7 @@ int main(void)
 		EXPLAIN(a_client_by_its_identifier),
 		EXPLAIN(decisions_of_the_policy),
 		EXPLAIN(a_decision_that_is_not_made),
+		EXPLAIN(rates_and_refusals),
 		EXPLAIN(connections_that_are_not_inspected),
 		EXPLAIN(counters_explain_missing_connections),
 		cmocka_unit_test(endpoints_are_parsed),
