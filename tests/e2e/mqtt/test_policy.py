@@ -151,3 +151,30 @@ def test_reload_and_subscriptions(lab, g):
     assert g.counter("policy_observed") == before + 1
     assert observed(g, "subscribe") == {"valve": {"cmd/#": 1}}
     assert g.show("policy")["rules"][1]["decisions"] == 2
+
+
+def test_conditions(lab, g):
+    rules = [
+        {"name": "slow", "packet": "connect", "keep_alive": {"above": "2m"}},
+        {"name": "range", "topic": "sp/#", "payload": {"value": {"json": "$.v"}, "condition": {"outside": [0, 80]}}},
+        {"name": "storm", "topic": "storm/#", "rate": {"per": "client", "above": "1/h", "burst": 3}},
+        {"name": "days", "topic": "day/#", "hours": {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]}},
+        {"name": "large", "topic": "large/#", "packet_larger_than": 1000}]
+    rules = [{"action": "observe", **({} if "packet" in r else {"packet": "publish"}), **r} for r in rules]
+    g.reload(g.config | {"mqtt": g.config["mqtt"] | {"policy": {"rules": rules}}})
+
+    def publish(client, topic, *lines, keep_alive=60):
+        lab.run("dev", "mosquitto_pub", "-h", CLOUD, "-p", PORT, "-i", client, "-k", keep_alive, "-t", topic, "-l",
+                input="".join(f"{line}\n" for line in lines).encode())
+
+    publish("valve", "sp/1", '{"v":79}', '{"v":81}', '{"v":"81"}', '{"v":-1}', "81")
+    publish("valve", "storm/1", *range(10), keep_alive=180)
+    publish("pump", "storm/1", *range(3))
+    publish("pump", "day/1", *range(2))
+    publish("pump", "large/1", "x" * 100, "x" * 5000)
+    wait_until("the decisions", lambda: {r["name"]: r["decisions"] for r in g.show("policy")["rules"]} ==
+               {"slow": 1, "range": 2, "storm": 7, "days": 2, "large": 1})
+    assert g.counter("policy_value_missing") == 2
+    conditions = [r["conditions"] for r in g.show("policy")["rules"]]
+    assert conditions == ["keep_alive above 120s", "payload json $.v outside 0..80", "rate above 1/h (burst 3) per client",
+                          "hours 00:00..24:00", "packet_larger_than 1000"], conditions

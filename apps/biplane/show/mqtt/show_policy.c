@@ -74,11 +74,24 @@ static void write_hours(struct conditions *c, const struct bp_policy_rule *r)
 			fprintf(c->out, " %s", day[i]);
 }
 
+/* "rate above 30/m (burst 5) per client" */
+static void write_rate(struct conditions *c, const struct bp_policy_rule *r)
+{
+	static const char *const per[] = {"client", "address", "topic"};
+	static const char unit[] = {'s', 'm', 'h'};
+	double n = 1e9 / (double)r->rate_period_ns;
+	unsigned u = 0;
+
+	for (; u + 1 < sizeof(unit) && n < 1; u++)
+		n *= 60;
+	add(c, "rate above %g/%c (burst %" PRIu64 ") per %s", n, unit[u],
+		r->rate_depth_ns / r->rate_period_ns, per[r->rate_per]);
+}
+
 static void write_conditions(
 	struct conditions *c, const struct bp_shm *m, const struct bp_policy_rule *r)
 {
 	static const char *const version[] = {[3] = "3.1", [4] = "3.1.1", [5] = "5.0"};
-	static const char *const per[] = {"client", "address", "topic"};
 	char address[BP_ADDRESS_TEXT];
 
 	if (r->identity != BP_POLICY_EVERYBODY)
@@ -109,9 +122,7 @@ static void write_conditions(
 	if (r->days != 0)
 		write_hours(c, r);
 	if (r->rate_period_ns != 0 && r->rate_per <= BP_POLICY_PER_TOPIC)
-		add(c, "rate above %g/s (burst %" PRIu64 ") per %s",
-			1e9 / (double)r->rate_period_ns, r->rate_depth_ns / r->rate_period_ns,
-			per[r->rate_per]);
+		write_rate(c, r);
 }
 
 static void write_value(struct conditions *c, const struct bp_policy_value *v)
