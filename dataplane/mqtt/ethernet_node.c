@@ -40,6 +40,13 @@ static bool is_refused_fragment(const struct bp_worker *w, const struct bp_frame
 
 enum class { FORWARDED, INSPECTED, REFUSED };
 
+/* Of headers that biplane cannot read, but the broker maybe. */
+static enum class without_decision(const struct bp_worker *w) {
+	return bp_policy_refuses(w->rules) && w->rules->policy_fail == BP_POLICY_FAIL_CLOSED
+		       ? REFUSED
+		       : FORWARDED;
+}
+
 static enum class wanted(struct bp_worker *w, struct rte_mbuf *m, const struct bp_frame *f) {
 	bool to_broker;
 
@@ -61,11 +68,9 @@ static __rte_noinline enum class classify_any(struct bp_worker *w, struct rte_mb
 		case BP_FRAME_FRAGMENT : bp_count(w, BP_C_SEG_FRAGMENT, 1);
 		return is_refused_fragment(w, &f) ? REFUSED : FORWARDED;
 		case BP_FRAME_BAD : bp_count(w, BP_C_SEG_BAD_HEADER, 1);
-		return FORWARDED;
+		return without_decision(w);
 		case BP_FRAME_UNREAD : bp_count(w, BP_C_NOT_INSPECTED_VLAN + f.unread, 1);
-		return bp_policy_refuses(w->rules) && w->rules->policy_fail == BP_POLICY_FAIL_CLOSED
-			       ? REFUSED
-			       : FORWARDED;
+		return without_decision(w);
 		case BP_FRAME_OTHER : break;
 	}
 return FORWARDED;

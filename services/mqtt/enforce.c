@@ -275,16 +275,27 @@ void bp_enforce_undecided(struct bp_mqtt_worker *in, struct bp_flow *f)
 	}
 }
 
+/* A segment of a client that belongs to no connection that is followed. */
+static void not_followed(struct bp_mqtt_worker *in, const struct bp_frame *f)
+{
+	/* it was not read: other bytes with its numbers may be */
+	if (bp_segment_low_ttl(in, f)) {
+		drop(in, BP_C_DROP_POLICY_NOT_READ);
+		return;
+	}
+	if (f->payload_len == 0)
+		return;
+	bp_tally(in, fails_closed(in) ? BP_C_POLICY_FAILED_CLOSED : BP_C_POLICY_FAILED_OPEN);
+	if (fails_closed(in))
+		drop(in, BP_C_DROP_POLICY_UNJUDGED);
+}
+
 void bp_inspect_enforce(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l,
 	uint8_t *payload, struct bp_enforced *e)
 {
 	*e = (struct bp_enforced){.verdict = BP_FRAME_FORWARD, .payload = payload};
 	in->enforced = e;
-	if (bp_stream_inspect(in, f, l) == NULL && f->to_broker && f->payload_len != 0) {
-		bp_tally(
-			in, fails_closed(in) ? BP_C_POLICY_FAILED_CLOSED : BP_C_POLICY_FAILED_OPEN);
-		if (fails_closed(in))
-			drop(in, BP_C_DROP_POLICY_UNJUDGED);
-	}
+	if (bp_stream_inspect(in, f, l) == NULL && f->to_broker)
+		not_followed(in, f);
 	in->enforced = NULL;
 }

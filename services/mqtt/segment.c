@@ -475,7 +475,7 @@ struct bp_flow *bp_stream_inspect(
 	uint8_t before;
 
 	bp_tally(in, BP_C_SEG_INSPECTED);
-	if (f->data[f->l3 + (f->ip6 ? 7 : 8)] < in->min_ttl) {
+	if (bp_segment_low_ttl(in, f)) {
 		bp_tally(in, BP_C_SEG_LOW_TTL);
 		return NULL;
 	}

@@ -14,6 +14,12 @@ static inline bool bp_stream_unread(const struct bp_flow *f, unsigned dir)
 	       ((f->proof & BP_FLOW_MARKED) && (f->marks & BP_MARK_INVALID));
 }
 
+/* Whether it may expire before it reaches its receiver (mqtt.min_ttl). */
+static inline bool bp_segment_low_ttl(const struct bp_mqtt_worker *in, const struct bp_frame *f)
+{
+	return f->data[f->l3 + (f->ip6 ? 7 : 8)] < in->min_ttl;
+}
+
 /* segment.c: one segment of a known flow. */
 void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame);
 /* The payload of a segment and the sequence number of its first byte. */
