@@ -11,11 +11,6 @@
  * of a connection that is not inspected. What it refuses, enforce.c does not forward.
  */
 
-bool bp_policy_is_given(const struct bp_mqtt_worker *in)
-{
-	return in->rules->generation != 0 && in->rules->policy_given;
-}
-
 #define MINUTE_NS (60 * 1000000000ull)
 
 /* Computed once a minute, and when the clock was set: then the difference is another one. */
@@ -31,31 +26,29 @@ static void set_time(struct bp_mqtt_worker *in, struct bp_policy_packet_view *v)
 	v->minute = in->policy_minute;
 }
 
-static struct bp_policy_packet_view view_of(
-	struct bp_mqtt_worker *in, const struct bp_flow *f, enum bp_policy_packet packet)
+/* Written where it is used: a copy would wait for the stores of its small members. */
+static void view_init(struct bp_policy_packet_view *v, struct bp_mqtt_worker *in,
+	const struct bp_flow *f, enum bp_policy_packet packet)
 {
-	struct bp_policy_packet_view v = {.packet = (uint8_t)packet,
-		.version = f->version,
-		.port = f->client_port,
-		.ip6 = (f->flags & BP_FLOW_IP6) != 0,
-		.known = bp_mqtt_is_identified(in, f),
-		.address = f->client_ip,
-		.keep_alive = BP_POLICY_KEEP_ALIVE_UNKNOWN,
-		.rates = in->policy_rates,
-		.hash_key = in->topic_key,
-		.mono_ns = in->mono_ns,
-		.client_len = f->client_id_len};
-
-	set_time(in, &v);
+	memset(v, 0, sizeof(*v));
+	v->packet = (uint8_t)packet;
+	v->version = f->version;
+	v->port = f->client_port;
+	v->ip6 = (f->flags & BP_FLOW_IP6) != 0;
+	v->known = bp_mqtt_is_identified(in, f);
+	v->address = f->client_ip;
+	v->keep_alive = BP_POLICY_KEEP_ALIVE_UNKNOWN;
+	v->rates = in->policy_rates;
+	v->hash_key = in->topic_key;
+	v->mono_ns = in->mono_ns;
+	set_time(in, v);
 	/* of a search: it may be that of bytes that were none */
-	if (!(f->flags & BP_FLOW_CONNECT)) {
-		v.client_len = 0;
-		return v;
-	}
+	if (!(f->flags & BP_FLOW_CONNECT))
+		return;
+	v->client_len = f->client_id_len;
 	if (f->client_id_len != 0)
-		v.client = bp_reassembly_data(in->reassembly, f->client_id);
-	v.user = bp_mqtt_user(in, f, &v.user_len);
-	return v;
+		v->client = bp_reassembly_data(in->reassembly, f->client_id);
+	v->user = bp_mqtt_user(in, f, &v->user_len);
 }
 
 static void add(_Atomic uint64_t *n)
@@ -126,7 +119,8 @@ static bool decide(struct bp_mqtt_worker *in, struct bp_flow *f,
 	return true;
 }
 
-void bp_policy_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic)
+void bp_policy_prefetch_decision(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic)
 {
 	if (!bp_policy_is_given(in))
 		return;
@@ -135,14 +129,15 @@ void bp_policy_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f
 		__builtin_prefetch(bp_reassembly_data(in->reassembly, f->client_id));
 }
 
-/* See bp_policy_publish(). The view is initialised where it is: a copy would wait for its stores.
- */
-static enum bp_policy_next next_of(struct bp_mqtt_worker *in, struct bp_flow *f,
+enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_mqtt_publish *p, uint64_t topic, bool whole)
 {
-	struct bp_policy_packet_view v = view_of(in, f, BP_POLICY_PUBLISH);
+	struct bp_policy_packet_view v;
 	struct bp_policy_decision d;
 
+	if (!bp_policy_is_given(in))
+		return BP_POLICY_ALL_ALLOWED;
+	view_init(&v, in, f, BP_POLICY_PUBLISH);
 	v.topic = p->topic;
 	v.topic_len = p->topic_len;
 	v.qos = p->qos;
@@ -158,12 +153,6 @@ static enum bp_policy_next next_of(struct bp_mqtt_worker *in, struct bp_flow *f,
 							: BP_POLICY_DECIDE_EACH;
 }
 
-enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
-	const struct bp_mqtt_publish *p, uint64_t topic, bool whole)
-{
-	return bp_policy_is_given(in) ? next_of(in, f, p, topic, whole) : BP_POLICY_ALL_ALLOWED;
-}
-
 void bp_policy_connect(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c)
 {
@@ -172,7 +161,7 @@ void bp_policy_connect(
 
 	if (!bp_policy_is_given(in))
 		return;
-	v = view_of(in, f, BP_POLICY_CONNECT);
+	view_init(&v, in, f, BP_POLICY_CONNECT);
 	/* those of the packet, whether there was memory for them or not */
 	v.known = true;
 	v.client = c->client_id_len != 0 ? c->client_id : NULL;
@@ -201,7 +190,7 @@ void bp_policy_connected(struct bp_mqtt_worker *in, struct bp_flow *f)
 
 	if (!bp_policy_is_given(in))
 		return;
-	v = view_of(in, f, BP_POLICY_CONNECT);
+	view_init(&v, in, f, BP_POLICY_CONNECT);
 	(void)decide(in, f, &v, 0, &d);
 	if (f->resync[BP_TO_BROKER].will)
 		bp_policy_unread(in, f, BP_TO_BROKER);
@@ -241,7 +230,7 @@ void bp_policy_subscribe(
 
 	if (!bp_policy_is_given(in))
 		return;
-	v = view_of(in, f, BP_POLICY_SUBSCRIBE);
+	view_init(&v, in, f, BP_POLICY_SUBSCRIBE);
 	v.packet_size = len;
 	bp_mqtt_filters(&filters, &view, f->version, body, len);
 	while (bp_mqtt_next_filter(&filters, &v.topic, &v.topic_len, &v.qos)) {

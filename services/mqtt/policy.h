@@ -6,9 +6,23 @@
 
 /* policy.c: the decisions of the policy about packets of a client, which are counted. */
 
-bool bp_policy_is_given(const struct bp_mqtt_worker *in);
-/* Before bp_policy_publish(): loads what it will read. */
-void bp_policy_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic);
+static inline bool bp_policy_is_given(const struct bp_mqtt_worker *in)
+{
+	return in->rules->generation != 0 && in->rules->policy_given;
+}
+
+/* Before bp_policy_publish(), to load what it will read: who the client is, as soon as the
+ * connection is known, and the decision, as soon as the topic is. */
+static inline void bp_policy_prefetch_client(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	if (!bp_policy_is_given(in))
+		return;
+	__builtin_prefetch(f->client_ip);
+	__builtin_prefetch(&f->session);
+}
+void bp_policy_prefetch_decision(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic);
 /*
  * Decides about a publication. `topic`: the hash of its topic. `whole`: its payload is complete. If
  * it is not, and a rule reads it, nothing is decided yet (BP_POLICY_WAIT): the packet is needed

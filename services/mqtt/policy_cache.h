@@ -59,13 +59,14 @@ static inline struct bp_policy_cached *bp_policy_cache_set(
 static inline bool bp_policy_cache_get(
 	const struct bp_policy_cached *set, uint64_t key, struct bp_policy_decision *d)
 {
-	unsigned way = BP_POLICY_CACHE_WAYS;
+	unsigned ways = 0, way;
 
 	/* without a branch for each way, which cannot be predicted */
 	for (unsigned i = 0; i < BP_POLICY_CACHE_WAYS; i++)
-		way = set[i].key == key ? i : way;
-	if (way == BP_POLICY_CACHE_WAYS)
+		ways |= (unsigned)(set[i].key == key) << i;
+	if (ways == 0)
 		return false;
+	way = (unsigned)__builtin_ctz(ways);
 	*d = (struct bp_policy_decision){.action = set[way].result & 7,
 		.fixed = true,
 		.rule = set[way].result >> 3,

@@ -465,9 +465,10 @@ static bool parse_known(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t fl
 	}
 	if (at > len)
 		return false;
+	bp_policy_prefetch_client(in, f);
 	*hash = bp_topic_hash(in, body + 2, p->topic_len);
 	if (!memo_matches(in, f, *hash)) {
-		bp_policy_prefetch(in, f, *hash);
+		bp_policy_prefetch_decision(in, f, *hash);
 		return false;
 	}
 	p->topic = body + 2;
