@@ -3,8 +3,7 @@
 
 #include <rte_graph_worker.h>
 
-#include "dataplane/mqtt/segment_frame.h"
-#include "services/mqtt/burst.h"
+#include "dataplane/mqtt/reading.h"
 #include "services/mqtt/enforce.h"
 #include "services/mqtt/inspect.h"
 
@@ -14,8 +13,8 @@ struct batch {
 	struct bp_worker *w;
 	struct rte_graph *graph;
 	struct rte_node *node;
-	struct bp_frame frame[BP_MQTT_BURST];
-	struct bp_lookup l[BP_MQTT_BURST];
+	uint32_t done; /* frames of the burst that were enqueued */
+	struct bp_reading r;
 };
 
 /* An answer to the frame of `m`, which is still whole: it leaves where the frame does, or where it
@@ -79,41 +78,54 @@ static void apply(const struct batch *b, struct rte_mbuf *m, const struct bp_fra
 				e->answer[i].to_client == f->to_broker ? back : onward, answer[i]);
 }
 
-static void enforce(
-	const struct batch *b, struct rte_mbuf *m, struct bp_frame *f, struct bp_lookup *l)
+/* Frames of the burst path up to `end`, which are a PUBLISH that is allowed. */
+static void forward_allowed(struct batch *b, uint32_t end)
 {
+	const struct bp_reading *r = &b->r;
+
+	if (b->done == end)
+		return;
+	bp_enforce_allowed(bp_mqtt_worker_of(b->w), &r->b, b->done, end);
+	bp_forward_runs(
+		b->graph, b->node, b->w, (void **)r->m + b->done, (uint16_t)(end - b->done));
+	b->done = end;
+}
+
+/* A frame on the general path. */
+static void enforce(void *arg, uint32_t i)
+{
+	struct batch *b = arg;
+	struct rte_mbuf *m = b->r.m[i];
+	struct bp_frame *f = &b->r.b.parsed[i];
 	const bool writable = m->nb_segs == 1 && rte_mbuf_refcnt_read(m) == 1;
 	struct bp_piece piece[BP_PIECES_MAX];
 	struct bp_enforced e;
 
-	if (!bp_segment_frame(b->w, m, f, piece)) {
+	forward_allowed(b, i);
+	b->done = i + 1;
+	if (!bp_reading_frame(&b->r, i, piece)) {
 		drop(b, m, BP_C_DROP_POLICY_NOT_READ);
 		return;
 	}
-	bp_inspect_enforce(bp_mqtt_worker_of(b->w), f, l,
+	bp_inspect_enforce(bp_mqtt_worker_of(b->w), f, &b->r.b.l[i],
 		writable ? rte_pktmbuf_mtod(m, uint8_t *) + f->payload : NULL, &e);
 	apply(b, m, f, &e);
-}
-
-static void enforce_some(struct batch *b, struct rte_mbuf **m, uint32_t n)
-{
-	struct bp_mqtt_worker *in = bp_mqtt_worker_of(b->w);
-
-	for (uint32_t i = 0; i < n; i++) {
-		bp_hint_get(m[i], &b->frame[i]);
-		bp_inspect_hash(in, &b->frame[i], &b->l[i]);
-	}
-	for (uint32_t i = 0; i < n; i++)
-		bp_inspect_probe(in, &b->frame[i], &b->l[i]);
-	for (uint32_t i = 0; i < n; i++)
-		enforce(b, m[i], &b->frame[i], &b->l[i]);
 }
 
 void bp_mqtt_enforce_frames(struct bp_worker *w, struct rte_graph *graph, struct rte_node *node,
 	struct rte_mbuf **m, uint16_t n)
 {
-	struct batch b = {.w = w, .graph = graph, .node = node};
+	struct batch b;
 
-	for (uint32_t i = 0; i < n; i += BP_MQTT_BURST)
-		enforce_some(&b, m + i, RTE_MIN(n - i, (uint32_t)BP_MQTT_BURST));
+	b.w = w;
+	b.graph = graph;
+	b.node = node;
+	for (uint16_t i = 0; i < n; i = (uint16_t)(i + BP_MQTT_BURST)) {
+		const uint16_t some = RTE_MIN((uint16_t)(n - i), (uint16_t)BP_MQTT_BURST);
+
+		b.done = 0;
+		(void)bp_reading_begin(&b.r, w, m + i, some);
+		bp_mqtt_burst_read(bp_mqtt_worker_of(w), &b.r.b, enforce, &b);
+		forward_allowed(&b, some);
+	}
 }

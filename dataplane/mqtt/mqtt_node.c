@@ -7,15 +7,13 @@
 #include <rte_ethdev.h>
 
 #include "biplane/counters/mqtt.h"
-#include "dataplane/workers/mbuf_fast_free.h"
-#include "services/mqtt/burst.h"
 #include "services/mqtt/enforce.h"
 #include "services/mqtt/mirror_frame.h"
 #include "services/mqtt/inspect.h"
 #include "dataplane/mqtt/enforced.h"
 #include "dataplane/mqtt/ingress.h"
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/mqtt/segment_frame.h"
+#include "dataplane/mqtt/reading.h"
 
 static bool send_mirrored(void *arg, const struct bp_mirror_request *r)
 {
@@ -60,111 +58,24 @@ static bool is_forwarded(void *arg, const struct bp_frame *f)
 	return bp_ingress_is_forwarded(arg, (uint16_t)(f->port - 1), f);
 }
 
-/* Context of the callbacks of bp_mqtt_burst_read(). */
-struct reading {
-	struct bp_worker *w;
-	struct rte_mbuf **m;
-	struct bp_mqtt_burst b;
-};
-
 /* Reads a frame on the general path. */
 static void read_any(void *arg, uint32_t i)
 {
-	struct reading *r = arg;
-	struct bp_worker *w = r->w;
-	struct bp_frame *f = &r->b.parsed[i];
 	struct bp_piece piece[BP_PIECES_MAX];
-	if (r->b.kind[i] != BP_BURST_PARSED)
-		bp_hint_get(r->m[i], f);
-	if (bp_segment_frame(w, r->m[i], f, piece))
-		bp_inspect_segment(bp_mqtt_worker_of(w), f, &r->b.l[i]);
+	struct bp_reading *r = arg;
+
+	if (bp_reading_frame(r, i, piece))
+		bp_inspect_segment(bp_mqtt_worker_of(r->w), &r->b.parsed[i], &r->b.l[i]);
 }
-
-/* The kind of a plain frame with a checksum verdict of the driver. */
-static __rte_noinline uint8_t kind_of(
-	const struct bp_worker *w, const struct rte_mbuf *m, const uint8_t *frame)
-{
-	switch (bp_rx_sum(w, m, frame + BP_ETHER_HDR, BP_IP4_HDR)) {
-	case BP_SUM_GOOD:
-		return BP_BURST_VERIFIED;
-	case BP_SUM_UNKNOWN:
-		return BP_BURST_UNVERIFIED;
-	case BP_SUM_BAD:
-		break;
-	}
-	return BP_BURST_PARSED;
-}
-
-static __rte_noinline void add_other(struct reading *r, uint32_t i)
-{
-	const struct rte_mbuf *m = r->m[i];
-
-	r->b.kind[i] = BP_BURST_PARSED;
-	if (m->hash.fdir.hi & BP_HINT_DEFAULT)
-		r->b.kind[i] = kind_of(r->w, m, r->b.frame[i]);
-	if (r->b.kind[i] == BP_BURST_PARSED)
-		bp_hint_get(m, &r->b.parsed[i]);
-}
-
-/* A traced frame takes the general path, which reports each evaluated rule. */
-static __rte_noinline void read_generally(struct reading *r, uint16_t n)
-{
-	for (uint16_t i = 0; i < n; i++) {
-		if (r->b.kind[i] != BP_BURST_PARSED)
-			bp_hint_get(r->m[i], &r->b.parsed[i]);
-		r->b.kind[i] = BP_BURST_PARSED;
-	}
-}
-
-/* Flags of the checksum verdict of a driver, if any. */
-#define SUM_FLAGS (RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK)
 
 /* Returns the differences between the input ports in its upper 16 bits. */
 static uint64_t read_burst(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 {
-	const uint64_t first = bp_mbuf_rearm(m[0]);
-	uint64_t differ = 0;
-	struct reading r;
+	struct bp_reading r;
+	const uint64_t differ = bp_reading_begin(&r, w, m, n);
 
-	r.w = w;
-	r.m = m;
-	r.b.n = n;
-	/* the value of almost all frames; the others are overwritten */
-	memset(r.b.kind, w->trust_checksum ? BP_BURST_VERIFIED : BP_BURST_UNVERIFIED,
-		sizeof(r.b.kind));
-	for (uint32_t i = 0; i < n; i++) {
-		/* data offset and port in one word */
-		const uint64_t rearm = bp_mbuf_rearm(m[i]);
-
-		differ |= rearm ^ first;
-		r.b.frame[i] = (const uint8_t *)m[i]->buf_addr + (uint16_t)rearm;
-		if (unlikely(!(m[i]->hash.fdir.hi & BP_HINT_DEFAULT) ||
-			     (m[i]->ol_flags & SUM_FLAGS) != 0))
-			add_other(&r, i);
-	}
-	if (unlikely(w->tracing))
-		read_generally(&r, n);
 	bp_mqtt_burst_read(bp_mqtt_worker_of(w), &r.b, read_any, &r);
 	return differ;
-}
-
-static void forward_runs(struct rte_graph *graph, struct rte_node *node, const struct bp_worker *w,
-	void **objs, uint16_t n)
-{
-	struct rte_mbuf **m = (struct rte_mbuf **)objs;
-	rte_edge_t run = bp_forward_edge(w, m[0]->port);
-	uint16_t begin = 0;
-
-	for (uint16_t i = 1; i < n; i++) {
-		rte_edge_t edge = bp_forward_edge(w, m[i]->port);
-
-		if (edge != run) {
-			rte_node_enqueue(graph, node, run, &objs[begin], (uint16_t)(i - begin));
-			begin = i;
-			run = edge;
-		}
-	}
-	rte_node_enqueue(graph, node, run, &objs[begin], (uint16_t)(n - begin));
 }
 
 static uint16_t mqtt_process(
@@ -195,7 +106,7 @@ static uint16_t mqtt_process(
 	if (likely(differ >> BP_MBUF_REARM_PORT == 0)) /* all arrived on one port */
 		rte_node_next_stream_move(graph, node, bp_forward_edge(w, m[0]->port));
 	else
-		forward_runs(graph, node, w, objs, nb_objs);
+		bp_forward_runs(graph, node, w, objs, nb_objs);
 	return nb_objs;
 }
 

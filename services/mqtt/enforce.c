@@ -6,6 +6,7 @@
 #include "services/mqtt/enforcement.h"
 #include "services/mqtt/judged.h"
 #include "services/mqtt/policy.h"
+#include "services/mqtt/single_publish.h"
 #include "services/mqtt/stream.h"
 
 /*
@@ -250,6 +251,23 @@ void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 		end(in, f, frame, f->next[BP_TO_BROKER]);
 	if (f->flags & BP_FLOW_CLOSED)
 		bp_judged_release(in, f);
+}
+
+void bp_enforce_allowed(
+	struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		bp_judged_prefetch_flow(b->l[i].flow);
+	for (uint32_t i = from; i < to; i++)
+		bp_judged_prefetch(in, b->l[i].flow);
+	for (uint32_t i = from; i < to; i++) {
+		const uint8_t *frame = b->frame[i];
+		const uint32_t payload = bp_single_payload(frame);
+		const uint32_t end = BP_SINGLE_L3 + bp_be16(frame + BP_SINGLE_L3 + 2);
+
+		bp_judged_follow(in, b->l[i].flow, bp_be32(frame + BP_SINGLE_L4 + 4),
+			frame + payload, end - payload);
+	}
 }
 
 void bp_enforce_refuse(struct bp_mqtt_worker *in, struct bp_flow *f)

@@ -20,6 +20,7 @@
 
 struct bp_flow;
 struct bp_lookup;
+struct bp_mqtt_burst;
 struct bp_mqtt_worker;
 
 enum bp_frame_verdict {
@@ -64,6 +65,11 @@ bool bp_mqtt_worker_enforces(const struct bp_mqtt_worker *in);
  * the frame is in pieces, and is not forwarded where bytes of it had to be overwritten. */
 void bp_inspect_enforce(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l,
 	uint8_t *payload, struct bp_enforced *e);
+
+/* Frames [from, to) of a burst, which the burst path has read: each is a PUBLISH that the policy
+ * allows, and is forwarded. */
+void bp_enforce_allowed(
+	struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b, uint32_t from, uint32_t to);
 
 /* answer_frame.c. Bytes of the frame; 0: it cannot be built in answer to this one. */
 #define BP_ANSWER_FRAME_MAX 256u

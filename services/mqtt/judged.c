@@ -72,27 +72,32 @@ static bool move(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t held, ui
 	return true;
 }
 
-bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n)
+/* The first block; `position`: of the next byte. */
+static bool begin(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t position, uint32_t n)
+{
+	const uint64_t room = n > FIRST_ROOM ? n : FIRST_ROOM;
+	const bp_reassembly_ref ref = bp_flow_alloc(in, f, sizeof(struct judged) + room);
+	struct judged *j;
+
+	if (ref == 0)
+		return false;
+	bp_flow_unmark(f, BP_MARK_URGENT(BP_TO_BROKER));
+	f->judged = ref;
+	f->has_alias_max |= BP_FLOW_JUDGED;
+	j = at(in, f);
+	j->end = j->began = position;
+	set(j, position, 0);
+	j->had_earlier = (f->flags & BP_FLOW_MIDWAY) || position != f->syn_seq + 1;
+	return true;
+}
+
+static bool reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t position, uint32_t n)
 {
 	struct judged *j;
 	uint32_t held;
 
-	if (!bp_judged_any(f)) {
-		const uint64_t room = n > FIRST_ROOM ? n : FIRST_ROOM;
-
-		const bp_reassembly_ref ref = bp_flow_alloc(in, f, sizeof(struct judged) + room);
-
-		if (ref == 0)
-			return false;
-		bp_flow_unmark(f, BP_MARK_URGENT(BP_TO_BROKER));
-		f->judged = ref;
-		f->has_alias_max |= BP_FLOW_JUDGED;
-		j = at(in, f);
-		j->end = j->began = f->next[BP_TO_BROKER];
-		set(j, j->end, 0);
-		j->had_earlier = (f->flags & BP_FLOW_MIDWAY) || j->end != f->syn_seq + 1;
-		return true;
-	}
+	if (!bp_judged_any(f))
+		return begin(in, f, position, n);
 	j = at(in, f);
 	held = j->end - base_of(j);
 	if (n <= room_of(in, f) - start_of(j) - held)
@@ -102,6 +107,32 @@ bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n)
 		return true;
 	}
 	return move(in, f, held, n);
+}
+
+bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n)
+{
+	return reserve(in, f, f->next[BP_TO_BROKER], n);
+}
+
+void bp_judged_follow(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seq, const uint8_t *p,
+	uint32_t n)
+{
+	if (reserve(in, f, seq, n) && at(in, f)->end == seq)
+		bp_judged_add(in, f, p, n);
+	else
+		bp_judged_release(in, f);
+}
+
+void bp_judged_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	const struct judged *j;
+
+	if (!bp_judged_any(f))
+		return;
+	j = at(in, f);
+	__builtin_prefetch(j, 1);
+	__builtin_prefetch((const uint8_t *)j + 64, 1);
+	__builtin_prefetch((const uint8_t *)j + 128, 1);
 }
 
 void bp_judged_add(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *p, uint32_t n)

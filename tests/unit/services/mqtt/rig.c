@@ -228,6 +228,60 @@ static bool is_plain(struct rig *r, const uint8_t *p, size_t len)
 	       to_broker && 14 + total <= len && header >= 20 && 20 + header <= total;
 }
 
+static void answer(struct rig *r, const struct bp_frame *f, const struct bp_answer *a)
+{
+	const uint32_t size = bp_answer_frame_size(f, a);
+	uint8_t *out = malloc(size);
+
+	must(size != 0 && out != NULL, "no answer");
+	bp_answer_frame_build(f, a, out);
+	if (r->forwarded != NULL)
+		r->forwarded(r->forwarded_arg, out, size, a->to_client);
+	free(out);
+}
+
+/* As node `mqtt` does it: dataplane/mqtt/enforced.c. */
+static void enforce_with(struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame *f,
+	struct bp_lookup *l)
+{
+	struct bp_enforced e;
+
+	bp_inspect_enforce(r->in, f, l, exact + f->payload, &e);
+	for (unsigned i = 0; i < e.n_answers; i++)
+		answer(r, f, &e.answer[i]);
+	if (e.verdict == BP_FRAME_DROP) {
+		must(e.reason != 0, "a drop without a reason");
+		tally(r, e.reason);
+		return;
+	}
+	if (e.verdict == BP_FRAME_CUT || e.changed)
+		len = bp_frame_cut(exact, f, e.verdict == BP_FRAME_CUT ? e.keep : f->payload_len);
+	if (r->forwarded != NULL)
+		r->forwarded(r->forwarded_arg, exact, len, !f->to_broker);
+}
+
+static void enforce(struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame *f)
+{
+	struct bp_lookup l;
+
+	bp_inspect_hash(r->in, f, &l);
+	bp_inspect_probe(r->in, f, &l);
+	enforce_with(r, exact, len, f, &l);
+}
+
+/* Frames of a burst up to `end` that the burst path has read. */
+static void forward_allowed(struct rig *r, uint32_t end)
+{
+	const struct bp_mqtt_burst *b = &r->burst;
+
+	if (bp_mqtt_worker_enforces(r->in))
+		bp_enforce_allowed(r->in, b, r->done, end);
+	for (; r->done < end; r->done++)
+		if (bp_mqtt_worker_enforces(r->in) && r->forwarded != NULL)
+			r->forwarded(
+				r->forwarded_arg, b->frame[r->done], r->len[r->done], false);
+}
+
 static void general(void *arg, uint32_t i)
 {
 	struct rig *r = arg;
@@ -240,8 +294,12 @@ static void general(void *arg, uint32_t i)
 			"a plain frame is none");
 		f->to_broker = true;
 	}
+	forward_allowed(r, i);
+	r->done = i + 1;
 	if (!r->trust_checksums && !bp_frame_checksum_ok(f))
 		tally(r, BP_C_SEG_BAD_CHECKSUM);
+	else if (bp_mqtt_worker_enforces(r->in))
+		enforce_with(r, r->exact[i], r->len[i], f, &b->l[i]);
 	else
 		bp_inspect_segment(r->in, f, &b->l[i]);
 }
@@ -253,7 +311,9 @@ void rig_flush(struct rig *r)
 	if (b->n == 0)
 		return;
 	r->n_in_bursts += b->n;
+	r->done = 0;
 	bp_mqtt_burst_read(r->in, b, general, r);
+	forward_allowed(r, b->n);
 	r->n_numbers += (uint64_t)__builtin_popcountll(b->numbers);
 	r->n_template += (uint64_t)__builtin_popcountll(b->same_template);
 	for (uint32_t i = 0; i < b->n; i++)
@@ -278,40 +338,6 @@ static void burst_frame(struct rig *r, uint8_t *exact, uint32_t len, const struc
 		rig_flush(r);
 }
 
-static void answer(struct rig *r, const struct bp_frame *f, const struct bp_answer *a)
-{
-	const uint32_t size = bp_answer_frame_size(f, a);
-	uint8_t *out = malloc(size);
-
-	must(size != 0 && out != NULL, "no answer");
-	bp_answer_frame_build(f, a, out);
-	if (r->forwarded != NULL)
-		r->forwarded(r->forwarded_arg, out, size, a->to_client);
-	free(out);
-}
-
-/* As node `mqtt` does it: dataplane/mqtt/enforced.c. */
-static void enforce(struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame *f)
-{
-	struct bp_enforced e;
-	struct bp_lookup l;
-
-	bp_inspect_hash(r->in, f, &l);
-	bp_inspect_probe(r->in, f, &l);
-	bp_inspect_enforce(r->in, f, &l, exact + f->payload, &e);
-	for (unsigned i = 0; i < e.n_answers; i++)
-		answer(r, f, &e.answer[i]);
-	if (e.verdict == BP_FRAME_DROP) {
-		must(e.reason != 0, "a drop without a reason");
-		tally(r, e.reason);
-		return;
-	}
-	if (e.verdict == BP_FRAME_CUT || e.changed)
-		len = bp_frame_cut(exact, f, e.verdict == BP_FRAME_CUT ? e.keep : f->payload_len);
-	if (r->forwarded != NULL)
-		r->forwarded(r->forwarded_arg, exact, len, !f->to_broker);
-}
-
 /* True when it keeps the frame. */
 static bool segment_frame(struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame *f)
 {
@@ -323,7 +349,7 @@ static bool segment_frame(struct rig *r, uint8_t *exact, uint32_t len, struct bp
 	}
 	f->port = r->port;
 	f->routed = false;
-	if (bp_mqtt_worker_enforces(r->in)) {
+	if (bp_mqtt_worker_enforces(r->in) && !r->bursts) {
 		if (r->trust_checksums || bp_frame_checksum_ok(f))
 			enforce(r, exact, len, f);
 		return false;

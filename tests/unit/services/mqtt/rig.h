@@ -39,6 +39,7 @@ struct rig {
 	struct bp_mqtt_burst burst;
 	uint8_t *exact[BP_MQTT_BURST];
 	uint32_t len[BP_MQTT_BURST];
+	uint32_t done; /* frames of a burst that were forwarded */
 	uint64_t n_in_bursts, n_general; /* of these, read by the general path */
 	uint64_t n_template, n_numbers;  /* and by a template (services/mqtt/same_template.h) */
 	struct rig_frames *record;       /* frames are noted here, and not read */

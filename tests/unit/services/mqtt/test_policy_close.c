@@ -519,6 +519,50 @@ static void restart(void **state)
 	rig_close(&rig);
 }
 
+/* Publications that the burst path reads are judged as well. */
+static void bursts(void **state)
+{
+	struct bytes good = {0}, bad = {0};
+	struct mq_publish p = {.version = 4, .topic = "t/x12345", .payload = "81"};
+	struct peer c;
+	uint32_t at;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_CLOSED);
+	rig.bursts = true;
+	rig.burst_size = 4;
+	rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	mq_publish(&good, &p);
+	p.topic = "t/secret";
+	mq_publish(&bad, &p);
+	for (unsigned i = 0; i < 200; i++) {
+		rig_send(&rig, &c, CLIENT, good.p, good.n);
+		if (i % 64 == 63)
+			rig_ack(&rig, &c, BROKER);
+	}
+	rig_flush(&rig);
+	assert_true(rig.n_in_bursts - rig.n_general >= 150);
+	assert_int_equal(received(&broker), c.seq[CLIENT] - broker.first);
+	/* one of those that are not acknowledged */
+	at = c.seq[CLIENT] - 3 * (uint32_t)good.n;
+	rig_segment(&rig, &c, CLIENT, TH_ACK | TH_PSH, at, c.seq[BROKER], bad.p, bad.n);
+	rig_flush(&rig);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_RESTORED), 1);
+	/* in one burst: some on the burst path, the refused one, and what follows it */
+	rig_send(&rig, &c, CLIENT, good.p, good.n);
+	at = c.seq[CLIENT];
+	rig_send(&rig, &c, CLIENT, bad.p, bad.n);
+	rig_send(&rig, &c, CLIENT, good.p, good.n);
+	rig_flush(&rig);
+	assert_int_equal(received(&broker), at - broker.first);
+	assert_int_equal(broker.resets, 2);
+	bytes_free(&good);
+	bytes_free(&bad);
+	rig_close(&rig);
+}
+
 /* A reload brings the policy into force for a connection that exists, and ends it. */
 static void reload(void **state)
 {
@@ -647,6 +691,7 @@ static void any_sender(void **state)
 	srand(seed != NULL ? (unsigned)atoi(seed) : 29);
 	for (unsigned i = 0; i < 1500; i++) {
 		open_rig(i % 2 == 0 ? BP_POLICY_FAIL_OPEN : BP_POLICY_FAIL_CLOSED);
+		rig.bursts = i / 2 % 2 == 0;
 		rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
 		load();
 		random_sender(i % 3 == 0, i % 3 != 1);
@@ -671,6 +716,7 @@ int main(void)
 		cmocka_unit_test(another_protocol),
 		cmocka_unit_test(unknown_identity),
 		cmocka_unit_test(restart),
+		cmocka_unit_test(bursts),
 		cmocka_unit_test(reload),
 		cmocka_unit_test(any_sender),
 	};
