@@ -97,12 +97,15 @@ static void enforce(void *arg, uint32_t i)
 	struct batch *b = arg;
 	struct rte_mbuf *m = b->r.m[i];
 	struct bp_frame *f = &b->r.b.parsed[i];
-	const bool writable = m->nb_segs == 1 && rte_mbuf_refcnt_read(m) == 1;
 	struct bp_piece piece[BP_PIECES_MAX];
 	struct bp_enforced e;
+	bool writable;
 
 	forward_allowed(b, i);
 	b->done = i + 1;
+	if (m->nb_segs != 1 && rte_pktmbuf_linearize(m) == 0)
+		b->r.b.kind[i] = BP_BURST_UNVERIFIED; /* parsed again: its bytes have moved */
+	writable = m->nb_segs == 1 && rte_mbuf_refcnt_read(m) == 1;
 	if (!bp_reading_frame(&b->r, i, piece)) {
 		drop(b, m, BP_C_DROP_POLICY_NOT_READ);
 		return;

@@ -38,42 +38,48 @@ static bool is_refused_fragment(const struct bp_worker *w, const struct bp_frame
 					 bp_mqtt_worker_of(w), f->sport, f->dport, &to_broker));
 }
 
-enum class { FORWARDED, INSPECTED, REFUSED };
-
-/* Of headers that biplane cannot read, but the broker maybe. */
-static enum class without_decision(const struct bp_worker *w) {
-	return bp_policy_refuses(w->rules) && w->rules->policy_fail == BP_POLICY_FAIL_CLOSED
-		       ? REFUSED
-		       : FORWARDED;
+static bool fails_closed(const struct bp_worker *w)
+{
+	return bp_policy_refuses(w->rules) && w->rules->policy_fail == BP_POLICY_FAIL_CLOSED;
 }
 
-static enum class wanted(struct bp_worker *w, struct rte_mbuf *m, const struct bp_frame *f) {
+enum treatment { FORWARDED, INSPECTED, REFUSED };
+
+static enum treatment wanted(struct bp_worker *w, struct rte_mbuf *m, const struct bp_frame *f)
+{
 	bool to_broker;
 
-	if (!bp_mqtt_worker_inspects(
-		    bp_mqtt_worker_of(w), f->sport, f->dport, &to_broker)) return FORWARDED;
-	if (!bp_hint_encodable(f->l3, f->l4)){
+	if (!bp_mqtt_worker_inspects(bp_mqtt_worker_of(w), f->sport, f->dport, &to_broker))
+		return FORWARDED;
+	if (!bp_hint_encodable(f->l3, f->l4)) {
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
-		return bp_policy_refuses(w->rules) ? REFUSED : FORWARDED;}
-bp_hint_set(m, f->l3, f->l4, f->ip6, to_broker);
-return INSPECTED;
+		return bp_policy_refuses(w->rules) ? REFUSED : FORWARDED;
+	}
+	bp_hint_set(m, f->l3, f->l4, f->ip6, to_broker);
+	return INSPECTED;
 }
 
 /* For tags, options, IPv6, protocols other than TCP, and lengths that contradict the frame. */
-static __rte_noinline enum class classify_any(struct bp_worker *w, struct rte_mbuf *m) {
+static __rte_noinline enum treatment classify_any(struct bp_worker *w, struct rte_mbuf *m)
+{
 	struct bp_frame f;
 
-	switch (bp_frame_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, m->pkt_len, &f)){
-		case BP_FRAME_TCP : return wanted(w, m, &f);
-		case BP_FRAME_FRAGMENT : bp_count(w, BP_C_SEG_FRAGMENT, 1);
+	switch (bp_frame_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, m->pkt_len, &f)) {
+	case BP_FRAME_TCP:
+		return wanted(w, m, &f);
+	case BP_FRAME_FRAGMENT:
+		bp_count(w, BP_C_SEG_FRAGMENT, 1);
 		return is_refused_fragment(w, &f) ? REFUSED : FORWARDED;
-		case BP_FRAME_BAD : bp_count(w, BP_C_SEG_BAD_HEADER, 1);
-		return without_decision(w);
-		case BP_FRAME_UNREAD : bp_count(w, BP_C_NOT_INSPECTED_VLAN + f.unread, 1);
-		return without_decision(w);
-		case BP_FRAME_OTHER : break;
+	case BP_FRAME_BAD:
+		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
+		return fails_closed(w) ? REFUSED : FORWARDED;
+	case BP_FRAME_UNREAD:
+		bp_count(w, BP_C_NOT_INSPECTED_VLAN + f.unread, 1);
+		return fails_closed(w) ? REFUSED : FORWARDED;
+	case BP_FRAME_OTHER:
+		break;
 	}
-return FORWARDED;
+	return FORWARDED;
 }
 
 /*
@@ -90,25 +96,32 @@ static inline bool lengths_agree(const uint8_t *p, uint32_t data_len)
 }
 
 /* For plain frames from the broker, or with a port other than the first one. */
-static __rte_noinline enum class classify_ports(struct bp_worker *w, struct rte_mbuf *m) {
-	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *); bool to_broker;
+static __rte_noinline enum treatment classify_ports(struct bp_worker *w, struct rte_mbuf *m)
+{
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+	bool to_broker;
 
-	if (!bp_mqtt_worker_inspects(bp_mqtt_worker_of(w), bp_be16(p + AT_SPORT),
-		    bp_be16(p + AT_DPORT), &to_broker)) return FORWARDED;
-	if (!lengths_agree(p, m->data_len)) return classify_any(w, m);
-	if (to_broker) bp_hint_set_default(m);
-	else bp_hint_set(m, BP_ETHER_HDR, BP_ETHER_HDR + 20, false, false);
+	if (!bp_mqtt_worker_inspects(
+		    bp_mqtt_worker_of(w), bp_be16(p + AT_SPORT), bp_be16(p + AT_DPORT), &to_broker))
+		return FORWARDED;
+	if (!lengths_agree(p, m->data_len))
+		return classify_any(w, m);
+	if (to_broker)
+		bp_hint_set_default(m);
+	else
+		bp_hint_set(m, BP_ETHER_HDR, BP_ETHER_HDR + 20, false, false);
 	return INSPECTED;
 }
 
-static inline enum class classify(struct bp_worker *w, struct rte_mbuf *m) {
+static inline enum treatment classify(struct bp_worker *w, struct rte_mbuf *m)
+{
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
 
 	if (unlikely(m->data_len < ETHER_IP4_HDRS ||
-		     !bp_v16_same(bp_v16_load(p + AT_TYPE) & template_mask,
-			     template_value))) return classify_any(w, m);
-	if (unlikely(bp_be16(p + AT_DPORT) != w->mqtt_port ||
-		     !lengths_agree(p, m->data_len))) return classify_ports(w, m);
+		     !bp_v16_same(bp_v16_load(p + AT_TYPE) & template_mask, template_value)))
+		return classify_any(w, m);
+	if (unlikely(bp_be16(p + AT_DPORT) != w->mqtt_port || !lengths_agree(p, m->data_len)))
+		return classify_ports(w, m);
 	bp_hint_set_default(m);
 	return INSPECTED;
 }
@@ -122,12 +135,12 @@ static uint16_t ethernet_process(
 	bp_edge_batch_begin(&out, w, graph, node, objs, nb_objs, BP_EDGE_MQTT);
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
-		const enum class class = classify(w, m);
+		const enum treatment t = classify(w, m);
 		rte_edge_t edge = BP_EDGE_MQTT;
 
-		if (class == FORWARDED)
+		if (t == FORWARDED)
 			edge = bp_forward_edge(w, m->port);
-		else if (unlikely(class == REFUSED))
+		else if (unlikely(t == REFUSED))
 			edge = bp_drop(m, BP_C_DROP_POLICY_NOT_INSPECTED);
 		bp_edge_batch_add(&out, edge, m);
 	}

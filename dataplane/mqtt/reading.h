@@ -93,8 +93,8 @@ static inline bool bp_reading_frame(struct bp_reading *r, uint32_t i, struct bp_
 }
 
 /* Enqueues frames behind the node by their input ports. */
-static __rte_noinline void bp_forward_runs(struct rte_graph *graph, struct rte_node *node, const struct bp_worker *w,
-	void **objs, uint16_t n)
+static __rte_noinline void bp_forward_runs(struct rte_graph *graph, struct rte_node *node,
+	const struct bp_worker *w, void **objs, uint16_t n)
 {
 	struct rte_mbuf **m = (struct rte_mbuf **)objs;
 	rte_edge_t run = bp_forward_edge(w, m[0]->port);
