@@ -97,10 +97,12 @@ static void end(
 }
 
 /* A segment of a connection that was ended. */
-static void after_end(
-	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_frame *frame)
+static void after_end(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
 	drop(in, BP_C_DROP_POLICY_AFTER_CLOSE);
+	/* as long as somebody sends, it is known that the connection has ended */
+	f->seen = in->now_ticks;
+	bp_flow_file(&in->table, f, BP_LIST_CLOSED);
 	if ((frame->tcp_flags & BP_TCP_RST) || !(frame->tcp_flags & BP_TCP_ACK))
 		return;
 	answer(in, frame->to_broker, BP_TCP_RST, frame->ack, 0);
@@ -118,92 +120,166 @@ static void unjudged(struct bp_mqtt_worker *in, struct bp_flow *f, const struct 
 	}
 	bp_tally(in, BP_C_POLICY_FAILED_CLOSED);
 	drop(in, BP_C_DROP_POLICY_UNJUDGED);
-	if (!(f->flags & BP_FLOW_CLOSED))
-		end(in, f, frame, bp_judged_any(f) ? bp_judged_end(in, f) : frame->seq);
+	end(in, f, frame, bp_judged_any(f) ? bp_judged_end(in, f) : frame->seq);
 }
 
 /* ---- a segment of a client ---- */
 
+/* Only the header of a segment leaves: its receiver answers it with the number that it expects. */
+static void forward_empty(
+	struct bp_mqtt_worker *in, const struct bp_frame *frame, bp_counter_t reason)
+{
+	in->enforced->verdict = frame->l2 == frame->l3 ? BP_FRAME_CUT : BP_FRAME_DROP;
+	in->enforced->reason = reason;
+	in->enforced->keep = 0;
+}
+
+/* Where the stream cannot be followed from byte to byte, it is not: what is in doubt is unjudged.
+ */
+static bool is_ready(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	/* bytes that were forwarded before the policy was in force */
+	if (f->pending & BP_FLOW_HELD(BP_TO_BROKER))
+		bp_hold_release(in, f, BP_TO_BROKER);
+	if (f->waiting[BP_TO_BROKER] != 0)
+		bp_resync_enter(in, f, BP_TO_BROKER, f->next[BP_TO_BROKER]);
+	/* the position moved over bytes that took another path */
+	if (bp_judged_any(f) && bp_judged_end(in, f) != f->next[BP_TO_BROKER])
+		bp_judged_release(in, f);
+	return bp_stream_tracked(f, BP_TO_BROKER) && !(f->pending & BP_FLOW_PUSHED(BP_TO_BROKER)) &&
+	       /* the broker has acknowledged what is missing before it */
+	       !((f->marks & BP_MARK_CLAIM(BP_TO_BROKER)) && frame->seq == f->claim[BP_TO_BROKER] &&
+		       frame->seq != f->next[BP_TO_BROKER]);
+}
+
 static bool admits(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
+	struct bp_enforced *e = in->enforced;
+
 	/* a byte that some receivers take out of the stream, and others do not (RFC 6093) */
 	if (frame->tcp_flags & BP_TCP_URG) {
 		drop(in, BP_C_DROP_POLICY_URGENT);
 		return false;
 	}
-	if (frame->payload_len == 0 || (f->flags & BP_FLOW_CLOSED) ||
-		!bp_stream_tracked(f, BP_TO_BROKER))
+	if (frame->payload_len == 0 || (frame->tcp_flags & (BP_TCP_SYN | BP_TCP_RST)) ||
+		e->was_closed)
+		return true;
+	/* the fleet has not answered yet whether it knows the connection */
+	if (f->marks & BP_MARK_ASKED) {
+		drop(in, BP_C_DROP_POLICY_NOT_READ);
+		return false;
+	}
+	if (e->payload == NULL) {
+		drop(in, BP_C_DROP_POLICY_PIECES);
+		return false;
+	}
+	if (!is_ready(in, f, frame))
 		return true;
 	if ((int32_t)(frame->seq - f->next[BP_TO_BROKER]) > 0) {
 		drop(in, BP_C_DROP_POLICY_AHEAD);
 		return false;
 	}
-	if (bp_judged_reserve(in, f, frame->payload_len))
-		return true;
-	drop(in, BP_C_DROP_POLICY_MEMORY);
-	return false;
+	e->reserved = bp_judged_reserve(in, f, frame->payload_len);
+	if (!e->reserved)
+		drop(in, BP_C_DROP_POLICY_MEMORY);
+	return e->reserved;
 }
 
-/* Of `n` bytes of payload from `seq` on, the first `keep` leave. */
-static void forward(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
-	uint32_t seq, uint32_t keep)
+/* Bytes of the segment before the first one that is kept: the broker has them, or they were
+ * forwarded before the policy was in force. */
+static void before_first(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
+	uint32_t before, uint32_t old)
 {
 	struct bp_enforced *e = in->enforced;
-	const uint32_t before = bp_judged_end(in, f) - seq, old = before < keep ? before : keep;
 
-	if (keep == 0 || e->payload == NULL) {
-		drop(in, keep == 0 ? BP_C_DROP_POLICY_NOT_READ : BP_C_DROP_POLICY_PIECES);
+	if (!bp_judged_doubts(in, f)) {
+		forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
+	} else if (!fails_closed(in)) {
+		bp_tally(in, BP_C_POLICY_FAILED_OPEN);
+		if (old > before)
+			e->changed = bp_judged_restore(
+				in, f, frame->seq + before, e->payload + before, old - before);
+	} else if (bp_judged_asked(in, f)) {
+		unjudged(in, f, frame);
+	} else {
+		/* if the broker has them, its answer says so */
+		forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
+	}
+}
+
+/* The first `keep` bytes of the payload were judged, `old` of them earlier. */
+static void forward(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
+	uint32_t keep, uint32_t old)
+{
+	struct bp_enforced *e = in->enforced;
+	const uint32_t before = bp_judged_first(in, f) - frame->seq;
+
+	if (keep == 0) {
+		drop(in, BP_C_DROP_POLICY_NOT_READ);
 	} else if (keep < frame->payload_len) {
-		e->verdict = frame->l2 == frame->l3 ? BP_FRAME_CUT : BP_FRAME_DROP;
-		e->reason = BP_C_DROP_POLICY_NOT_READ;
+		forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
 		e->keep = keep;
 	}
 	/* also of a frame that is dropped: they will be sent again */
-	if (e->payload != NULL && old != 0)
-		e->changed = bp_judged_restore(in, f, seq, e->payload, old);
+	if (keep > old)
+		bp_judged_add(in, f, e->payload + old, keep - old);
+	if ((int32_t)before > 0)
+		before_first(in, f, frame, before, old);
+	else if (old != 0)
+		e->changed = bp_judged_restore(in, f, frame->seq, e->payload, old);
 	if (e->changed)
 		bp_tally(in, BP_C_POLICY_RESTORED);
-	if (e->payload != NULL && keep > old)
-		bp_judged_add(in, f, e->payload + old, keep - old);
+}
+
+/* Both ends, or one by RST, have closed the connection. */
+static void of_closed(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	const uint32_t end = frame->seq + frame->payload_len;
+
+	if (bp_judged_any(f) && in->enforced->payload != NULL &&
+		(int32_t)(end - bp_judged_end(in, f)) <= 0)
+		forward(in, f, frame, frame->payload_len, frame->payload_len);
+	else
+		after_end(in, f, frame);
+}
+
+/* A refused packet of which no byte was judged before: its connection was met mid-stream. */
+static void refuse_unjudged(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	drop(in, BP_C_DROP_POLICY_REFUSED);
+	end(in, f, frame, frame->seq);
 }
 
 static void of_client(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
 	struct bp_enforced *e = in->enforced;
-	const uint32_t seq = frame->seq;
-	uint32_t read;
+	uint32_t end_before, read, old;
 
 	if (frame->payload_len == 0 || e->verdict == BP_FRAME_DROP)
 		return;
-	if (frame->tcp_flags & BP_TCP_SYN) {
-		/* nothing is read before the handshake is complete: it comes again behind it */
-		e->verdict = frame->l2 == frame->l3 ? BP_FRAME_CUT : BP_FRAME_DROP;
-		e->reason = BP_C_DROP_POLICY_NOT_READ;
+	/* nothing is read before the handshake is complete: it comes again behind it */
+	if (frame->tcp_flags & (BP_TCP_SYN | BP_TCP_RST)) {
+		forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
 		return;
 	}
 	if (e->was_closed) {
-		after_end(in, f, frame);
+		of_closed(in, f, frame);
 		return;
 	}
-	if (!bp_stream_tracked(f, BP_TO_BROKER) || !bp_judged_any(f)) {
-		unjudged(in, f, frame);
+	if (!e->reserved || !bp_stream_tracked(f, BP_TO_BROKER)) {
+		bp_judged_release(in, f);
+		(e->refused ? refuse_unjudged : unjudged)(in, f, frame);
 		return;
 	}
-	if ((int32_t)(seq - bp_judged_end(in, f)) > 0) {
-		drop(in, BP_C_DROP_POLICY_AHEAD);
-		return;
-	}
-	if (!bp_judged_is_known(in, f, seq)) {
-		unjudged(in, f, frame);
-		return;
-	}
+	end_before = bp_judged_end(in, f);
 	/* of a WebSocket, packets have no numbers */
-	if (e->refused && (f->proof & BP_FLOW_WEBSOCKET))
-		e->at = bp_judged_end(in, f);
-	if (e->refused && (int32_t)(e->at - bp_judged_end(in, f)) < 0)
-		e->at = bp_judged_end(in, f);
-	read = (e->refused ? e->at : f->next[BP_TO_BROKER]) - seq;
-	forward(in, f, frame, seq, read < frame->payload_len ? read : frame->payload_len);
+	if (e->refused && ((f->proof & BP_FLOW_WEBSOCKET) || (int32_t)(e->at - end_before) < 0))
+		e->at = end_before;
+	read = (e->refused ? e->at : f->next[BP_TO_BROKER]) - frame->seq;
+	read = read < frame->payload_len ? read : frame->payload_len;
+	old = end_before - frame->seq;
+	forward(in, f, frame, read, old < read ? old : read);
 	if (e->refused) {
 		if (e->verdict == BP_FRAME_DROP)
 			e->reason = BP_C_DROP_POLICY_REFUSED;
@@ -218,10 +294,15 @@ static bool is_acknowledgement(const struct bp_flow *f, const struct bp_frame *f
 	       f->next[BP_FROM_BROKER] - frame->seq <= BP_ACK_WINDOW;
 }
 
-/* The broker is not where the client is. */
-static bool is_spoofed(const struct bp_flow *f, const struct bp_frame *frame)
+/* The broker is not where the client is; and of a routed port, it is where its address is. */
+static bool is_spoofed(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_frame *frame)
 {
-	return frame->port != 0 && !frame->routed && frame->port == f->client_port;
+	if (frame->port == 0)
+		return false;
+	if (frame->routed)
+		return in->is_forwarded != NULL && !in->is_forwarded(in->is_forwarded_arg, frame);
+	return frame->port == f->client_port;
 }
 
 bool bp_enforce_before(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
@@ -230,7 +311,7 @@ bool bp_enforce_before(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 	in->enforced->was_closed = f->flags & BP_FLOW_CLOSED;
 	if (frame->to_broker)
 		return admits(in, f, frame);
-	if (is_spoofed(f, frame)) {
+	if (is_spoofed(in, f, frame)) {
 		drop(in, BP_C_DROP_POLICY_SPOOFED);
 		return false;
 	}
@@ -249,7 +330,7 @@ void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 		of_client(in, f, frame);
 	else if (e->refused) /* bytes that were forwarded before the policy was in force */
 		end(in, f, frame, f->next[BP_TO_BROKER]);
-	if (f->flags & BP_FLOW_CLOSED)
+	if (f->proof & BP_FLOW_REFUSED)
 		bp_judged_release(in, f);
 }
 

@@ -50,6 +50,7 @@ struct bp_enforced {
 	uint8_t *payload; /* the writable payload */
 	const struct bp_flow *flow;
 	bool was_closed; /* the flow, before the segment */
+	bool reserved;   /* memory for its payload; the stream continues where bp_judged_end() is */
 	bool refused;
 	uint32_t at; /* sequence number of the refused packet, or of its part in this segment */
 };

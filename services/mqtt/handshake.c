@@ -190,6 +190,11 @@ static bool syn_ack(struct bp_mqtt_worker *in, struct bp_flow *f, const struct b
 {
 	uint32_t data, lost = 0;
 
+	if ((f->flags & BP_FLOW_CLOSED) && in->enforced != NULL) {
+		/* anybody may send it, and the connection may not be closed for the broker */
+		bp_tally(in, BP_C_CONN_SYN_UNCONFIRMED);
+		return false;
+	}
 	if (f->flags & BP_FLOW_CLOSED) {
 		reopen(in, f, frame->ack - 1, BP_SCALE_MAX);
 		bp_flow_record_mss(f, BP_MSS_UNSEEN);
@@ -330,7 +335,8 @@ struct bp_flow *bp_handshake_first(
 		begin(f, frame->seq, window_scale(frame));
 		bp_flow_record_mss(f, announced_mss(frame));
 		bp_handshake_syn(in, f, frame, BP_TO_BROKER);
-	} else if (syn_bits == (BP_TCP_SYN | BP_TCP_ACK) && !frame->to_broker) {
+	} else if (syn_bits == (BP_TCP_SYN | BP_TCP_ACK) && !frame->to_broker &&
+		   in->enforced == NULL) {
 		/* the SYN went by before biplane looked: its number is in the acknowledgement */
 		f = add(in, frame, l, 0);
 		if (f == NULL)

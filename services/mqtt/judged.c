@@ -9,7 +9,7 @@ struct judged {
 	uint64_t base_start; /* base in the lower half: both change at once */
 	uint32_t end;
 	uint32_t began;       /* the first byte that was judged */
-	uint32_t had_earlier; /* the broker may not have all bytes before that */
+	uint32_t had_earlier; /* the broker may not have all bytes before that: 1 and more */
 	uint8_t data[];
 };
 
@@ -114,8 +114,8 @@ bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n)
 	return reserve(in, f, f->next[BP_TO_BROKER], n);
 }
 
-void bp_judged_follow(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seq, const uint8_t *p,
-	uint32_t n)
+void bp_judged_follow(
+	struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seq, const uint8_t *p, uint32_t n)
 {
 	if (reserve(in, f, seq, n) && at(in, f)->end == seq)
 		bp_judged_add(in, f, p, n);
@@ -138,41 +138,43 @@ void bp_judged_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f
 void bp_judged_add(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *p, uint32_t n)
 {
 	struct judged *j = at(in, f);
+	const uint32_t used = start_of(j) + (j->end - base_of(j));
 
-	memcpy(j->data + start_of(j) + (j->end - base_of(j)), p, n);
+	/* there is room: it was reserved */
+	if (used > room_of(in, f) || n > room_of(in, f) - used) {
+		bp_judged_release(in, f);
+		return;
+	}
+	memcpy(j->data + used, p, n);
 	j->end += n;
 }
 
-bool bp_judged_is_known(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t seq)
+uint32_t bp_judged_first(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
-	const struct judged *j = at(in, f);
+	return base_of(at(in, f));
+}
 
-	return !j->had_earlier || (int32_t)(seq - j->began) >= 0;
+bool bp_judged_doubts(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return at(in, f)->had_earlier != 0;
+}
+
+bool bp_judged_asked(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return at(in, f)->had_earlier++ > 1;
 }
 
 bool bp_judged_restore(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t seq,
 	uint8_t *p, uint32_t n)
 {
 	const struct judged *j = at(in, f);
-	const int32_t before = (int32_t)(base_of(j) - seq);
-	uint32_t zeros = 0, same;
-	const uint8_t *from;
-	bool differ = false;
+	const uint32_t from = seq - base_of(j), held = j->end - base_of(j);
+	const uint8_t *kept = j->data + start_of(j) + from;
 
-	if (n > j->end - seq)
-		n = j->end - seq;
-	if (before > 0)
-		zeros = (uint32_t)before < n ? (uint32_t)before : n;
-	for (uint32_t i = 0; i < zeros; i++)
-		differ |= p[i] != 0;
-	memset(p, 0, zeros);
-	same = n - zeros;
-	from = j->data + start_of(j) + (before > 0 ? 0 : 0u - (uint32_t)before);
-	if (same != 0 && memcmp(p + zeros, from, same) != 0) {
-		memcpy(p + zeros, from, same);
-		differ = true;
-	}
-	return differ;
+	if (from > held || n > held - from || memcmp(p, kept, n) == 0)
+		return false;
+	memcpy(p, kept, n);
+	return true;
 }
 
 void bp_judged_acknowledge(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t ack)

@@ -21,10 +21,10 @@ bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n)
 uint32_t bp_judged_end(const struct bp_mqtt_worker *in, const struct bp_flow *f);
 /* Appends bytes for which there is room. */
 void bp_judged_add(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *p, uint32_t n);
-/* Appends p[0..n), bytes from `seq` on, behind which the stream's position is already. Without memory
- * they are among those that are not known. */
-void bp_judged_follow(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seq, const uint8_t *p,
-	uint32_t n);
+/* Appends p[0..n), bytes from `seq` on, behind which the stream's position is already. Without
+ * memory they are among those that are not known. */
+void bp_judged_follow(
+	struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seq, const uint8_t *p, uint32_t n);
 /* Before that, in two steps. */
 static inline void bp_judged_prefetch_flow(const struct bp_flow *f)
 {
@@ -32,11 +32,13 @@ static inline void bp_judged_prefetch_flow(const struct bp_flow *f)
 	__builtin_prefetch(&f->judged);
 }
 void bp_judged_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f);
-/* Whether bytes from `seq` on, before bp_judged_end(), were judged: not those before the first,
- * which the broker may not have. */
-bool bp_judged_is_known(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t seq);
-/* Overwrites p[0..n), bytes from `seq` on, as far as they lie before bp_judged_end(), with those
- * that were judged; acknowledged ones, which nobody reads, with zeros. `seq` lies before it.
+/* The first of them; bytes before it were acknowledged, or, where there are doubts, forwarded
+ * before the policy was in force: the broker may not have them. */
+uint32_t bp_judged_first(const struct bp_mqtt_worker *in, const struct bp_flow *f);
+bool bp_judged_doubts(const struct bp_mqtt_worker *in, const struct bp_flow *f);
+/* Whether the broker was asked before, and did not say that it has them; it is asked now. */
+bool bp_judged_asked(const struct bp_mqtt_worker *in, const struct bp_flow *f);
+/* Overwrites p[0..n), bytes from `seq` on, all of which are kept, with those that were judged.
  * Returns whether any differed. */
 bool bp_judged_restore(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t seq,
 	uint8_t *p, uint32_t n);

@@ -241,12 +241,12 @@ static void answer(struct rig *r, const struct bp_frame *f, const struct bp_answ
 }
 
 /* As node `mqtt` does it: dataplane/mqtt/enforced.c. */
-static void enforce_with(struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame *f,
-	struct bp_lookup *l)
+static void enforce_with(
+	struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame *f, struct bp_lookup *l)
 {
 	struct bp_enforced e;
 
-	bp_inspect_enforce(r->in, f, l, exact + f->payload, &e);
+	bp_inspect_enforce(r->in, f, l, r->no_payload ? NULL : exact + f->payload, &e);
 	for (unsigned i = 0; i < e.n_answers; i++)
 		answer(r, f, &e.answer[i]);
 	if (e.verdict == BP_FRAME_DROP) {
@@ -278,8 +278,7 @@ static void forward_allowed(struct rig *r, uint32_t end)
 		bp_enforce_allowed(r->in, b, r->done, end);
 	for (; r->done < end; r->done++)
 		if (bp_mqtt_worker_enforces(r->in) && r->forwarded != NULL)
-			r->forwarded(
-				r->forwarded_arg, b->frame[r->done], r->len[r->done], false);
+			r->forwarded(r->forwarded_arg, b->frame[r->done], r->len[r->done], false);
 }
 
 static void general(void *arg, uint32_t i)

@@ -39,13 +39,14 @@ struct rig {
 	struct bp_mqtt_burst burst;
 	uint8_t *exact[BP_MQTT_BURST];
 	uint32_t len[BP_MQTT_BURST];
-	uint32_t done; /* frames of a burst that were forwarded */
+	uint32_t done;                   /* frames of a burst that were forwarded */
 	uint64_t n_in_bursts, n_general; /* of these, read by the general path */
 	uint64_t n_template, n_numbers;  /* and by a template (services/mqtt/same_template.h) */
 	struct rig_frames *record;       /* frames are noted here, and not read */
 	/* With a policy that refuses packets: each frame that is forwarded, and each answer. */
 	void (*forwarded)(void *arg, const uint8_t *frame, uint32_t len, bool to_client);
 	void *forwarded_arg;
+	bool no_payload; /* frames are in several buffers, as for the enforcing path */
 	uint8_t port;    /* ingress port + 1 of all frames; 0: unknown */
 	uint32_t pieces; /* split frames in pieces of this many bytes after the headers; 0: whole */
 };

@@ -19,7 +19,7 @@ struct end {
 	uint8_t byte[STREAM_MAX];
 	bool has[STREAM_MAX];
 	uint32_t acked; /* bytes below it may be anything: they are received */
-	unsigned resets, fins;
+	unsigned resets, fins, empty;
 	uint32_t reset_at;
 	bool deaf; /* segments get lost on their way to it */
 };
@@ -42,6 +42,7 @@ static void receive(void *arg, const uint8_t *frame, uint32_t len, bool to_clien
 	}
 	if (f.tcp_flags & TH_SYN)
 		f.seq++;
+	to->empty += f.payload_len == 0;
 	for (uint32_t i = 0; i < f.payload_len; i++) {
 		const uint32_t at = f.seq + i - to->first;
 
@@ -519,6 +520,189 @@ static void restart(void **state)
 	rig_close(&rig);
 }
 
+/* A frame in several buffers cannot be kept: it is not read either, so that other bytes in its
+ * place are judged. */
+static void frame_in_pieces(void **state)
+{
+	struct bytes b = {0};
+	struct peer c;
+	uint32_t n;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_CLOSED);
+	rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	n = received(&broker);
+	for (unsigned i = 0; i < 15; i++)
+		mq_empty(&b, MQ_PINGREQ);
+	rig.no_payload = true;
+	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT], c.seq[BROKER], b.p, b.n);
+	rig.no_payload = false;
+	bytes_free(&b);
+	assert_int_equal(rig_count(&rig, BP_C_DROP_POLICY_PIECES), 1);
+	publish(&c, 4, "t/secret");
+	assert_int_equal(received(&broker), n);
+	assert_int_equal(broker.resets, 1);
+	rig_close(&rig);
+}
+
+/* A SYN-ACK whose SYN was not seen begins nothing: the client may have sent it. */
+static void syn_ack_without_syn(void **state)
+{
+	struct bytes b = {0};
+	struct peer c;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_CLOSED);
+	rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = open_peer();
+	c.seq[CLIENT]++;
+	rig_segment(&rig, &c, BROKER, TH_SYN | TH_ACK, c.seq[BROKER]++, c.seq[CLIENT], NULL, 0);
+	rig_ack(&rig, &c, CLIENT);
+	mq_connect(&b, 4, "pump-1", 0);
+	rig_send_bytes(&rig, &c, CLIENT, &b);
+	assert_int_equal(received(&broker), 0);
+	assert_int_equal(broker.resets, 1);
+	rig_close(&rig);
+}
+
+/* An RST with payload: the broker gets the same RST, and what comes after it is not forwarded. */
+static void reset_with_payload(void **state)
+{
+	struct peer c;
+	uint32_t n;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_OPEN);
+	rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	n = received(&broker);
+	rig_segment(&rig, &c, CLIENT, TH_RST | TH_ACK, c.seq[CLIENT], c.seq[BROKER], "x", 1);
+	assert_int_equal(broker.resets, 1);
+	assert_int_equal(broker.reset_at, c.seq[CLIENT]);
+	publish(&c, 4, "t/secret");
+	publish(&c, 4, "t/x");
+	assert_int_equal(received(&broker), n);
+	rig_close(&rig);
+}
+
+/* What is held when the policy comes into force was forwarded, and is not skipped. */
+static void held_before_a_reload(void **state)
+{
+	struct bytes b = {0};
+	struct peer c;
+	uint32_t at, n;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_CLOSED);
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "t/x12345", .payload = "81"});
+	at = c.seq[CLIENT];
+	n = (uint32_t)b.n;
+	rig_segment(&rig, &c, CLIENT, TH_ACK, at + n, c.seq[BROKER], b.p, n);
+	rules[0].action = BP_POLICY_CLOSE;
+	load();
+	broker.first = at;
+	rig_segment(&rig, &c, CLIENT, TH_ACK, at, c.seq[BROKER], b.p, n);
+	assert_int_equal(received(&broker), n);
+	memcpy(b.p + 4, "t/secret", 8);
+	rig_segment(&rig, &c, CLIENT, TH_ACK, at + n, c.seq[BROKER], b.p, n);
+	assert_int_equal(received(&broker), n);
+	bytes_free(&b);
+	rig_close(&rig);
+}
+
+/* Old bytes in front of a refused packet; and, of a client that is honest, alone. */
+static void bytes_from_before_a_reload(void **state)
+{
+	(void)state;
+	for (uint8_t fail = BP_POLICY_FAIL_OPEN; fail <= BP_POLICY_FAIL_CLOSED; fail++) {
+		struct bytes b = {0};
+		struct peer c;
+		uint32_t n;
+
+		open_rig(fail);
+		rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/secret");
+		load();
+		c = connected(4);
+		publish(&c, 4, "t/x");
+		rules[0].action = BP_POLICY_CLOSE;
+		load();
+		broker.first = c.seq[CLIENT] - 1;
+		broker.has[0] = true;
+		broker.byte[0] = '1';
+		/* a keep-alive probe, and its answer */
+		rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] - 1, c.seq[BROKER], "1", 1);
+		assert_int_equal(client.resets, 0);
+		rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER], c.seq[CLIENT], NULL, 0);
+		rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] - 1, c.seq[BROKER], "1", 1);
+		assert_int_equal(client.resets, 0);
+		publish(&c, 4, "t/x");
+		n = received(&broker);
+		assert_int_equal(n, c.seq[CLIENT] - broker.first);
+		bytes_u8(&b, '1');
+		mq_publish(&b,
+			&(struct mq_publish){.version = 4, .topic = "t/secret", .payload = "1"});
+		rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] - 1, c.seq[BROKER], b.p, b.n);
+		assert_int_equal(received(&broker), n);
+		assert_int_equal(broker.resets, 1);
+		bytes_free(&b);
+		rig_close(&rig);
+	}
+}
+
+/* Nothing in a retransmission of acknowledged bytes is read by the broker; its answer is wanted. */
+static void acknowledged_bytes(void **state)
+{
+	struct peer c;
+	uint32_t at;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_CLOSED);
+	rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	at = c.seq[CLIENT];
+	publish(&c, 4, "t/x");
+	rig_ack(&rig, &c, BROKER);
+	broker.empty = 0;
+	rig_segment(&rig, &c, CLIENT, TH_ACK, at, c.seq[BROKER], "other", 5);
+	assert_int_equal(broker.empty, 1);
+	assert_int_equal(received(&broker), c.seq[CLIENT] - broker.first);
+	rig_close(&rig);
+}
+
+/* The last segment of a connection that both ends have closed is sent again. */
+static void last_segment_again(void **state)
+{
+	struct bytes b = {0};
+	struct peer c;
+	uint32_t at;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_CLOSED);
+	rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	mq_empty(&b, MQ_DISCONNECT);
+	at = c.seq[CLIENT];
+	broker.deaf = true;
+	rig_segment(&rig, &c, CLIENT, TH_ACK | TH_FIN, at, c.seq[BROKER], b.p, b.n);
+	broker.deaf = false;
+	rig_segment(&rig, &c, BROKER, TH_ACK | TH_FIN, c.seq[BROKER], at, NULL, 0);
+	rig_segment(&rig, &c, CLIENT, TH_ACK | TH_FIN, at, c.seq[BROKER], b.p, b.n);
+	assert_int_equal(received(&broker), at + 2 - broker.first);
+	assert_int_equal(broker.fins, 1);
+	assert_int_equal(broker.resets, 0);
+	bytes_free(&b);
+	rig_close(&rig);
+}
+
 /* Publications that the burst path reads are judged as well. */
 static void bursts(void **state)
 {
@@ -716,6 +900,13 @@ int main(void)
 		cmocka_unit_test(another_protocol),
 		cmocka_unit_test(unknown_identity),
 		cmocka_unit_test(restart),
+		cmocka_unit_test(frame_in_pieces),
+		cmocka_unit_test(syn_ack_without_syn),
+		cmocka_unit_test(reset_with_payload),
+		cmocka_unit_test(held_before_a_reload),
+		cmocka_unit_test(bytes_from_before_a_reload),
+		cmocka_unit_test(acknowledged_bytes),
+		cmocka_unit_test(last_segment_again),
 		cmocka_unit_test(bursts),
 		cmocka_unit_test(reload),
 		cmocka_unit_test(any_sender),
