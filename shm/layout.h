@@ -21,6 +21,7 @@
 #include "shm/ring.h"
 #include "shm/generation.h"
 #include "shm/rules/part_state.h"
+#include "shm/rules/policy_connections.h"
 #include "shm/rules/policy_rate.h"
 #include "shm/rules/rule_state.h"
 #include "shm/rules/sparkplug_state.h"
@@ -61,6 +62,7 @@
  *                              slot 0: packets that match no rule of the policy
  *   policy_rates DP worker     token buckets: shm/rules/policy_rate.h; shared by workers with
  *                              compare-and-swap
+ *   policy_connections         DP worker: shm/rules/policy_connections.h; shared likewise
  *   rule_state   DP worker     state of (rule, topic); shared likewise
  *   sparkplug    DP worker     births of Sparkplug B: shm/rules/sparkplug_state.h; shared likewise
  *   watch        DP worker     time of the last publication on topics of absence rules; shared
@@ -305,6 +307,7 @@ struct bp_shm {
 	struct bp_policy_stats *policy_stats;
 	uint32_t max_policy_rules, policy_slots; /* bp_policy_stat_slots() */
 	struct bp_policy_rates policy_rates;
+	struct bp_policy_connections policy_connections;
 	struct bp_rule_state *rule_state;
 	uint64_t rule_state_len;
 	struct bp_sparkplug_state *sparkplug;

@@ -92,6 +92,7 @@ static const struct {
 	{"packet_larger_than", "a will is a part of a CONNECT",
 		"connect, publish, subscribe or any", HAS(CONNECT) | HAS(PUBLISH) | HAS(SUBSCRIBE)},
 	{"keep_alive", "only a CONNECT has it", "connect or any", HAS(CONNECT)},
+	{"connections", "only a CONNECT has it", "connect or any", HAS(CONNECT)},
 };
 
 /* What the packets of the rule never have. */

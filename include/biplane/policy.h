@@ -65,11 +65,13 @@ struct bp_policy_rule_spec {
 	/* CONNECT: seconds; a keep-alive of 0, which is none, is above each number */
 	uint32_t keep_above, keep_below;
 	struct bp_rule_spec *payload; /* NULL: any; value, raise and strings of it */
-	bool has_hours;               /* UTC */
-	uint8_t days;                 /* bit 0: Monday; 0: each */
-	uint16_t from, to;            /* minutes of the day; from > to: until the next day */
-	bool has_rate;                /* only packets above it match */
-	uint8_t rate_per;             /* enum bp_policy_rate_per */
+	uint32_t connections;         /* CONNECT: more than these of its address; 0: any number */
+	bool has_connections;
+	bool has_hours;    /* UTC */
+	uint8_t days;      /* bit 0: Monday; 0: each */
+	uint16_t from, to; /* minutes of the day; from > to: until the next day */
+	bool has_rate;     /* only packets above it match */
+	uint8_t rate_per;  /* enum bp_policy_rate_per */
 	struct bp_policy_rate rate;
 	uint32_t rate_burst; /* packets at once; 0: those of an interval */
 	/* Exact, or with one *, which is any text. "": any client, any user name or none. */

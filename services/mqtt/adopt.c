@@ -5,6 +5,7 @@
 #include "services/mqtt/judged.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
+#include "services/mqtt/policy.h"
 #include "services/mqtt/publications.h"
 #include "services/mqtt/stream.h"
 
@@ -313,6 +314,8 @@ static void adopt_flow(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t g)
 		f->seen = t->now;
 	f->list = BP_FILE_NONE;
 	adopt_memory(in, f);
+	if (f->has_alias_max & BP_FLOW_COUNTED)
+		bp_policy_recount(in, f);
 	bp_flow_file(t, f, list_of(f));
 }
 

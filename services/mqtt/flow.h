@@ -96,6 +96,8 @@ extern const uint16_t bp_mqtt_suspicious_counter[16];
 
 /* In has_alias_max: there are bytes that the policy was asked about, judged.c */
 #define BP_FLOW_JUDGED 0x80
+/* And the connection is one of bp_policy_connections. */
+#define BP_FLOW_COUNTED 0x40
 #define BP_ALIAS_MAX_EITHER 0x03
 
 #define BP_NO_FLOW UINT32_MAX
@@ -179,7 +181,7 @@ struct bp_flow {
 	bp_reassembly_ref aliases[2];
 	uint16_t n_aliases[2];        /* entries of the table at `aliases` */
 	uint16_t alias_max[2];        /* the highest that the sender may use */
-	uint8_t has_alias_max;        /* 1 << direction; and BP_FLOW_JUDGED */
+	uint8_t has_alias_max;        /* 1 << direction; BP_FLOW_JUDGED, BP_FLOW_COUNTED */
 	uint8_t repeated_syn_options; /* of BP_FLOW_SYN_REPEATED: window scale, 4 bits, and MSS /
 					 128 */
 	uint16_t mss;                 /* the smaller one that the ends announced; 0: not seen */

@@ -5,6 +5,7 @@
 #include "services/mqtt/judged.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
+#include "services/mqtt/policy.h"
 #include "services/mqtt/publications.h"
 #include "services/mqtt/stream.h"
 
@@ -135,6 +136,8 @@ void bp_flow_release_all(void *worker, struct bp_flow *f)
 {
 	struct bp_mqtt_worker *in = worker;
 
+	if (f->has_alias_max & BP_FLOW_COUNTED)
+		bp_policy_uncount(in, f);
 	if (f->carried == 0)
 		return;
 	for (unsigned dir = 0; dir < 2; dir++) {

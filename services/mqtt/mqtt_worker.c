@@ -53,6 +53,7 @@ static void set_tables(struct bp_mqtt_worker *in, struct bp_shm *shm, unsigned w
 	in->policy_stats = &shm->policy_stats[(uint64_t)worker * shm->policy_slots];
 	in->policy_slots = shm->policy_slots;
 	in->policy_rates = &shm->policy_rates;
+	in->policy_connections = &shm->policy_connections;
 	in->rule_state = shm->rule_state;
 	in->rule_state_len = shm->rule_state_len;
 	in->sparkplug = shm->sparkplug;
@@ -142,6 +143,9 @@ struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, st
 	in->table.removed = bp_event_flow_removed;
 	in->rules = &no_rules;
 	in->gen = 1;
+	/* the workers are created in their order, before one of them runs */
+	if (worker == 0)
+		bp_policy_connections_clear(in->policy_connections);
 	in->not_adopted = bp_adopt(in, o, worker);
 	return in;
 }

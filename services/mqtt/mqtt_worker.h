@@ -47,10 +47,11 @@ struct bp_mqtt_worker {
 	const struct bp_ruleset *rules;
 	const struct bp_ruleset *const *active_rules; /* of the worker, or NULL */
 	struct bp_counters *counters;
-	struct bp_rule_stats *rule_stats;           /* this worker's row */
-	struct bp_policy_stats *policy_stats;       /* likewise */
-	uint32_t policy_slots;                      /* in it */
-	const struct bp_policy_rates *policy_rates; /* of all workers */
+	struct bp_rule_stats *rule_stats;                       /* this worker's row */
+	struct bp_policy_stats *policy_stats;                   /* likewise */
+	uint32_t policy_slots;                                  /* in it */
+	const struct bp_policy_rates *policy_rates;             /* of all workers */
+	const struct bp_policy_connections *policy_connections; /* likewise */
 	uint64_t minute_began_ns; /* Unix time of the minute that policy_day and _minute are */
 	uint16_t policy_minute;
 	uint8_t policy_day;

@@ -127,6 +127,7 @@ static void read_connect(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	f->alias_max[BP_FROM_BROKER] = c.alias_max;
 	f->has_alias_max |= 1 << BP_FROM_BROKER;
 	bp_mqtt_keep_identity(in, f, &c);
+	bp_policy_count(in, f);
 	bp_policy_connect(in, f, &c);
 	if (!bp_enforce_refused(in))
 		bp_will_keep(in, f, &c);

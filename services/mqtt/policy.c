@@ -4,6 +4,7 @@
 #include "services/mqtt/packets.h"
 #include "services/mqtt/policy.h"
 #include "services/mqtt/policy_cache.h"
+#include "shm/hash.h"
 #include "shm/rules/policy.h"
 
 /*
@@ -153,6 +154,47 @@ enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow 
 							: BP_POLICY_DECIDE_EACH;
 }
 
+/* ---- connections ---- */
+
+static uint64_t address_key(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return bp_hash_bytes(in->topic_key, f->client_ip, f->flags & BP_FLOW_IP6 ? 8 : 4);
+}
+
+static void count_connection(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	if (bp_policy_connections_add(in->policy_connections, address_key(in, f)))
+		f->has_alias_max |= BP_FLOW_COUNTED;
+}
+
+/* Nothing is read before the handshake (segment.c), so that the address is that of the client. */
+void bp_policy_count(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	if (!(f->has_alias_max & BP_FLOW_COUNTED))
+		count_connection(in, f);
+}
+
+void bp_policy_uncount(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	bp_policy_connections_remove(in->policy_connections, address_key(in, f));
+	f->has_alias_max &= (uint8_t)~BP_FLOW_COUNTED;
+}
+
+void bp_policy_recount(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	f->has_alias_max &= (uint8_t)~BP_FLOW_COUNTED;
+	if (!(f->flags & BP_FLOW_CLOSED))
+		count_connection(in, f);
+}
+
+/* 0: not known. */
+static uint32_t connections_of(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return f->has_alias_max & BP_FLOW_COUNTED
+		       ? bp_policy_connections_count(in->policy_connections, address_key(in, f))
+		       : 0;
+}
+
 void bp_policy_connect(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c)
 {
@@ -170,6 +212,7 @@ void bp_policy_connect(
 	v.user_len = c->user_len;
 	v.keep_alive = c->keep_alive != 0 ? c->keep_alive : BP_POLICY_KEEP_ALIVE_NONE;
 	v.packet_size = c->packet_len;
+	v.connections = connections_of(in, f);
 	if (!decide(in, f, &v, 0, &d) || bp_enforce_refused(in) || c->will.topic == NULL)
 		return;
 	v.packet = BP_POLICY_WILL;

@@ -35,6 +35,12 @@ enum bp_policy_next {
 };
 enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_mqtt_publish *p, uint64_t topic, bool whole);
+/* The connection of a CONNECT is one of its address, until it ends or another one begins with the
+ * same ports. */
+void bp_policy_count(struct bp_mqtt_worker *in, struct bp_flow *f);
+void bp_policy_uncount(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* One that an earlier process has counted. */
+void bp_policy_recount(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* With its will. */
 void bp_policy_connect(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c);

@@ -15,6 +15,7 @@ static const struct bp_table_shape shape[BP_MQTT_TABLES] = {
 	[BP_MT_RULE_STATS] = {"rule_stats", sizeof(struct bp_rule_stats), BP_SEG_DATA},
 	[BP_MT_POLICY_STATS] = {"policy_stats", sizeof(struct bp_policy_stats), BP_SEG_DATA},
 	[BP_MT_POLICY_RATES] = {"policy_rates", sizeof(struct bp_policy_bucket), BP_SEG_DATA},
+	[BP_MT_POLICY_CONNECTIONS] = {"policy_connections", sizeof(uint64_t), BP_SEG_DATA},
 	[BP_MT_RULE_STATE] = {"rule_state", sizeof(struct bp_rule_state), BP_SEG_DATA},
 	[BP_MT_SPARKPLUG] = {"sparkplug", sizeof(struct bp_sparkplug_state), BP_SEG_DATA},
 	[BP_MT_WATCH] = {"watch", sizeof(struct bp_watch_entry), BP_SEG_DATA},
@@ -64,6 +65,8 @@ static bool sizes_agree(const uint64_t *z, uint64_t workers)
 	       z[BP_MT_POLICY_STATS] / workers % 2 == 1 &&
 	       (z[BP_MT_POLICY_RATES] & (z[BP_MT_POLICY_RATES] - 1)) == 0 &&
 	       z[BP_MT_POLICY_RATES] >= BP_POLICY_BUCKET_WAYS &&
+	       (z[BP_MT_POLICY_CONNECTIONS] & (z[BP_MT_POLICY_CONNECTIONS] - 1)) == 0 &&
+	       z[BP_MT_POLICY_CONNECTIONS] >= BP_POLICY_CONNECTION_WAYS &&
 	       (z[BP_MT_RULE_STATE] & (z[BP_MT_RULE_STATE] - 1)) == 0 &&
 	       z[BP_MT_RULE_STATE] >= BP_RULE_STATE_WAYS && window_sizes_agree(z) &&
 	       (z[BP_MT_SPARKPLUG] & (z[BP_MT_SPARKPLUG] - 1)) == 0 &&
@@ -125,6 +128,8 @@ static int map(
 	m->max_policy_rules = (m->policy_slots - 1) / 2;
 	m->policy_rates = (struct bp_policy_rates){
 		.bucket = address[BP_MT_POLICY_RATES], .len = z[BP_MT_POLICY_RATES]};
+	m->policy_connections = (struct bp_policy_connections){
+		.word = address[BP_MT_POLICY_CONNECTIONS], .len = z[BP_MT_POLICY_CONNECTIONS]};
 	m->rule_state = address[BP_MT_RULE_STATE];
 	m->rule_state_len = z[BP_MT_RULE_STATE];
 	m->sparkplug = address[BP_MT_SPARKPLUG];

@@ -287,6 +287,16 @@ static enum met keep_alive_is(const struct bp_policy_rule *r, const struct bp_po
 	return p->keep_alive >= r->keep_alive_min && p->keep_alive <= r->keep_alive_max ? YES : NO;
 }
 
+static enum met connections_are(
+	const struct bp_policy_rule *r, const struct bp_policy_packet_view *p)
+{
+	if (r->connections == 0)
+		return YES;
+	if (p->packet != BP_POLICY_CONNECT)
+		return NO;
+	return p->connections == 0 ? UNKNOWN : p->connections > r->connections ? YES : NO;
+}
+
 /* Both conditions: an unknown one leaves open whether the rule applies. */
 static enum met both(enum met a, enum met b)
 {
@@ -311,6 +321,8 @@ static enum met is_of_connection(
 		(r->port != 0 && p->port != 0 && r->port != p->port) || !address_is(r, p))
 		return NO;
 	met = both(r->port != 0 && p->port == 0 ? UNKNOWN : YES, keep_alive_is(r, p));
+	if (met != NO)
+		met = both(met, connections_are(r, p));
 	if (met != NO)
 		met = both(met, client_is(rs, r, p));
 	if (met != NO)

@@ -31,6 +31,7 @@ struct bp_policy_rule {
 	uint32_t topic, client, user;             /* offsets of the texts */
 	uint16_t from, to;                        /* with `days`: struct bp_policy_rule_spec */
 	uint8_t days;                             /* 0: any time */
+	uint32_t connections;                     /* of a CONNECT: more than these; 0: any number */
 	uint32_t value; /* offset of a struct bp_policy_value; 0: any payload */
 	struct bp_prefix address;
 	uint32_t next, next_of_key; /* rules of the index; BP_RULE_NONE: there are none */
@@ -64,7 +65,8 @@ struct bp_policy_packet_view {
 	bool payload_later;
 	/* Bytes after the fixed header; 0: unknown, or it is a will, which is no packet. */
 	uint32_t packet_size;
-	uint32_t keep_alive; /* of a CONNECT, seconds, or a constant above */
+	uint32_t keep_alive;  /* of a CONNECT, seconds, or a constant above */
+	uint32_t connections; /* of the address, with that of a CONNECT; 0: unknown */
 	/* NULL: the rates are not known, and remain unchanged */
 	const struct bp_policy_rates *rates;
 	const uint64_t *hash_key; /* of `rates`, two words */

@@ -65,6 +65,8 @@ static uint64_t uid_of(const struct bp_policy_rule_spec *r)
 	h = bp_mix64(h ^ (r->has_packet_size ? r->packet_larger_than + 1ull : 0));
 	h = bp_mix64(h ^ (r->has_keep_above ? r->keep_above + 1ull : 0));
 	h = bp_mix64(h ^ (r->has_keep_below ? r->keep_below + 1ull : 0));
+	if (r->has_connections)
+		h = bp_mix64(h ^ r->connections);
 	if (r->has_hours)
 		h = bp_mix64(h ^ (r->from | (uint64_t)r->to << 16 | (uint64_t)days_of(r) << 32));
 	if (r->payload != NULL)
@@ -122,6 +124,8 @@ static void fill(struct bp_policy_rule *r, const struct bp_policy_rule_spec *spe
 	r->has_size = spec->has_size;
 	r->has_packet_size = spec->has_packet_size;
 	r->packet_larger_than = spec->packet_larger_than;
+	if (spec->has_connections)
+		r->connections = spec->connections;
 	if (spec->has_hours) {
 		r->from = spec->from;
 		r->to = spec->to;

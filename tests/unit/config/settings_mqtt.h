@@ -466,6 +466,8 @@
 	{"mqtt.policy.rules[].payload.condition", POLICY_RULE "payload:\n          ", "",
 		.good = {{"\"> 1\"", "{above: 1}"}, {"{inside: [1, 2]}", "{inside: [1, 2]}"}},
 		.bad = {{"1", "does not begin with a comparison"}}},
+	{"mqtt.policy.rules[].connections.above", POLICY_RULE "connections:\n          ", "",
+		.good = {{"1", "1"}, {"16777215", "16777215"}}, .bad = {{"0", "too small"}, {"16777216", "too large"}}},
 	{"mqtt.policy.rules[].hours.from", POLICY_RULE "hours:\n          ", "",
 		.good = {{"\"00:00\"", "\"00:00\""}, {"\"22:30\"", "\"22:30\""}, {"23:59", "\"23:59\""}},
 		.bad = {{"\"24:00\"", "not a time of day"}, {"\"7:00\"", "not a time of day"}, {"\"12:60\"", "not a time of day"},

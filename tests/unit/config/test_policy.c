@@ -18,6 +18,9 @@ static void packets_without_the_condition(void **state)
 	says(RULE "packet: will, packet_larger_than: 1}\n",
 		"f.yaml:6:48: mqtt.policy.rules[0].packet_larger_than: a will is a part of a "
 		"CONNECT; expected packet: connect, publish, subscribe or any\n");
+	says(RULE "packet: will, connections: {above: 1}}\n",
+		"f.yaml:6:48: mqtt.policy.rules[0].connections: only a CONNECT has it; expected "
+		"packet: connect or any\n");
 	says(RULE "packet: publish, keep_alive: {above: 1m}}\n",
 		"f.yaml:6:51: mqtt.policy.rules[0].keep_alive: only a CONNECT has it; expected "
 		"packet: connect or any\n");

@@ -119,6 +119,8 @@ static void write_conditions(
 		add(c, "keep_alive above %" PRIu32 "s", r->keep_alive_min - 1);
 	if (r->has_keep_alive && r->keep_alive_max != BP_POLICY_KEEP_ALIVE_NONE)
 		add(c, "keep_alive below %" PRIu32 "s", r->keep_alive_max + 1);
+	if (r->connections != 0)
+		add(c, "connections above %" PRIu32, r->connections);
 	if (r->days != 0)
 		write_hours(c, r);
 	if (r->rate_period_ns != 0 && r->rate_per <= BP_POLICY_PER_TOPIC)

@@ -7,6 +7,7 @@
 
 #include "rig.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "shm/hash.h"
 #include "shm/rules/policy.h"
 #include "shm/events/event_ring.h"
 
@@ -589,6 +590,70 @@ static void hours(void **state)
 	rig_close(&rig);
 }
 
+/* Open connections of this peer's address. */
+static uint32_t connections(const struct peer *c)
+{
+	return bp_policy_connections_count(&rig.shm.policy_connections,
+		bp_hash_bytes(rig.shm.global->hash_key, c->client_ip, c->ip6 ? 8 : 4));
+}
+
+/* A connection is one of its address from its CONNECT to its end, in whatever way it ends. */
+static void connections_of_an_address(void **state)
+{
+	static const char id[] = "abcdef";
+	struct bp_policy_rule_spec *r;
+	struct peer c[6], other, spoofed;
+	struct bytes b = {0};
+
+	(void)state;
+	open_rig();
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_CONNECT, "");
+	r->has_connections = true;
+	r->connections = 3;
+	load();
+	/* without a handshake the address may be that of another one */
+	peer_init(&spoofed, true, 100, 1000, 2000);
+	rig_segment(&rig, &spoofed, CLIENT, TH_SYN, 1000, 0, NULL, 0);
+	rig_segment(&rig, &spoofed, BROKER, TH_SYN | TH_ACK, 2000, 1001, NULL, 0);
+	spoofed.seq[CLIENT] = 1001;
+	spoofed.seq[BROKER] = 1500; /* the sender has not seen it */
+	add_connect(&b, "x", NULL, NULL);
+	rig_send_bytes(&rig, &spoofed, CLIENT, &b);
+	assert_int_equal(connections(&spoofed), 0);
+	for (unsigned i = 0; i < 5; i++) {
+		c[i] = nth_connected(true, i + 1, (const char[]){id[i], '\0'}, NULL, NULL);
+		assert_int_equal(connections(&c[i]), i + 1);
+	}
+	assert_int_equal(decisions(1), 2);
+	other = nth_connected(false, 1, "o", NULL, NULL);
+	assert_int_equal(connections(&other), 1);
+	assert_int_equal(connections(&c[0]), 5);
+	/* the process restarts */
+	rig_restart(&rig);
+	assert_int_equal(connections(&c[0]), 5);
+	assert_int_equal(connections(&other), 1);
+	/* FIN, RST, and another connection with the same ports */
+	rig_fin_both(&rig, &c[0]);
+	assert_int_equal(connections(&c[1]), 4);
+	rig_segment(&rig, &c[1], CLIENT, TH_RST, c[1].seq[CLIENT], 0, NULL, 0);
+	assert_int_equal(connections(&c[2]), 3);
+	peer_init(&c[2], true, 3, 500000, 600000);
+	rig_handshake(&rig, &c[2]);
+	assert_int_equal(connections(&c[2]), 2);
+	add_connect(&b, "c", NULL, NULL);
+	rig_send_bytes(&rig, &c[2], CLIENT, &b);
+	assert_int_equal(connections(&c[2]), 3);
+	rig_accept(&rig, &c[2], 4);
+	c[5] = nth_connected(true, 6, "f", NULL, NULL);
+	assert_int_equal(decisions(1), 3);
+	assert_int_equal(connections(&c[5]), 4);
+	/* silence */
+	rig_expire_all(&rig);
+	for (uint64_t i = 0; i < rig.shm.policy_connections.len; i++)
+		assert_int_equal(rig.shm.policy_connections.word[i], 0);
+	rig_close(&rig);
+}
+
 static void value_rule(struct bp_rule_spec *payload)
 {
 	struct bp_policy_rule_spec *r;
@@ -808,6 +873,7 @@ int main(void)
 		cmocka_unit_test(connect_of_a_search),
 		cmocka_unit_test(subscriptions),
 		cmocka_unit_test(every_split),
+		cmocka_unit_test(connections_of_an_address),
 		cmocka_unit_test(hours),
 		cmocka_unit_test(cut_values),
 		cmocka_unit_test(values_in_bursts),

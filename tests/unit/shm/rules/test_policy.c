@@ -678,6 +678,28 @@ static void many_values(void **state)
 	free(rs);
 }
 
+static void connections(void **state)
+{
+	struct bp_policy_rule_spec r = rule("many", BP_POLICY_OBSERVE);
+	struct bp_policy_packet_view p = packet(BP_POLICY_CONNECT, "");
+	struct bp_ruleset *rs;
+
+	(void)state;
+	r.has_connections = true;
+	r.connections = 10;
+	rs = image(&r, 1, BP_POLICY_ALLOW, NULL, 1);
+	p.connections = 10;
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_ALLOW);
+	p.connections = 11;
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_OBSERVE);
+	p.connections = 0; /* not known */
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_UNDECIDED);
+	p.packet = BP_POLICY_PUBLISH;
+	assert_int_equal(decide(rs, &p).action, BP_POLICY_ALLOW);
+	assert_true(decide(rs, &p).fixed);
+	free(rs);
+}
+
 #define MON 1u
 #define FRI 16u
 #define SUN 64u
@@ -966,6 +988,7 @@ int main(void)
 		cmocka_unit_test(values_of_other_types),
 		cmocka_unit_test(payloads_that_come_later),
 		cmocka_unit_test(many_values),
+		cmocka_unit_test(connections),
 		cmocka_unit_test(hours),
 		cmocka_unit_test(anonymous_clients),
 		cmocka_unit_test(unknown_clients),
