@@ -122,9 +122,11 @@ NOT_HERE = re.compile(r"biplane_(netlink|health|table_entries\{[^}]*routes|port_
 def test_queries_of_the_dashboard_return_series(lab, gateway, prometheus, tmp_path):
     ports = port_devices("af_packet")
     ports[2]["routed"] = {"host_interface": {"backend": "off"}} # for mirrored frames
-    g = gateway(config(tmp_path, ports=ports, bridges=[{"name": "bridge0", "ports": ["devices", "cloud"]}],
-                       fleet={"name": "plant", "state": {"server": "redis://127.0.0.1:9"}}, # its series exist without an answer
-                       log={"events": str(tmp_path / "events.json")}, **SERVICES))
+    whole = config(tmp_path, ports=ports, bridges=[{"name": "bridge0", "ports": ["devices", "cloud"]}],
+                   fleet={"name": "plant", "state": {"server": "redis://127.0.0.1:9"}}, # its series exist without an answer
+                   log={"events": str(tmp_path / "events.json")}, **SERVICES)
+    whole["mqtt"]["policy"] = {"rules": [{"name": "commands", "packet": "publish", "topic": "cmd/#", "action": "observe"}]}
+    g = gateway(whole)
     p = prometheus()
     load = Load(lab, Expected(), rate=100)
     load.go_on(500)
@@ -182,7 +184,7 @@ def test_alerts_of_a_gateway(lab, gateway, prometheus, tmp_path):
         fires("BiplaneFault", fault="link_down", object="cloud")
 
         def lost():
-            wire.send(*stations * 4)
+            wire.send(*stations * 40)  # the driver keeps some thousands
             return any(a["reason"] == "tx_down" for a in p.alerts().get("BiplaneDrops", ()))
         wait_until("alert BiplaneDrops", lost, 60, 0.3)
     quiet("BiplanePortDown", "BiplaneFault")
