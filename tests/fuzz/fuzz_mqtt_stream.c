@@ -5,7 +5,8 @@
  *
  * - segments: records that say connection, direction, sequence number, flags and payload. Nothing
  *   may be carried when all flows are gone, and the counters must add up. With and without
- *   publications that wait for their acknowledgement.
+ *   publications that wait for their acknowledgement, and with a policy that refuses packets, which
+ *   forwards each byte with one value only.
  * - a stream: the same bytes in one piece and in the pieces that the input asks for. The alarms
  * must be the same.
  */
@@ -19,6 +20,7 @@
 
 #include "services/mqtt/inspect.h"
 #include "proto/net/frame.h"
+#include "tests/fuzz/forwarded.h"
 #include "tests/fuzz/fuzz.h"
 
 #define FLOWS 2
@@ -43,14 +45,15 @@ static const uint8_t *take_bytes(struct input *in, size_t want, size_t *n)
 	return p;
 }
 
-static struct rig tight, waiting, roomy; /* waiting: as tight, for acknowledgements */
-static bool websocket;                   /* the connections of this input */
+/* waiting: as tight, for acknowledgements; refusing: as tight, with a policy that refuses */
+static struct rig tight, waiting, refusing, roomy;
+static bool websocket; /* the connections of this input */
 
 /* Building a set takes longer than most inputs do, so it is done only when it is another. */
 static void put_rules(struct rig *r, unsigned set)
 {
-	static unsigned in_force[3];
-	unsigned *now = &in_force[r == &roomy ? 2 : r == &waiting];
+	static unsigned in_force[4];
+	unsigned *now = &in_force[r == &roomy ? 2 : r == &refusing ? 3 : r == &waiting];
 	struct bp_rule_spec rules[4] = {rig_rule("a", "a/+", BP_COND_GT, 50),
 		rig_rule("b", "#", BP_COND_LT, 50), rig_rule("c", "+/b", BP_COND_NE, 7),
 		rig_rule("d", "plant/+/temperature", BP_COND_GT, 80)};
@@ -97,6 +100,21 @@ static struct bp_policy_rule_spec policy[] = {
 	{.name = "rest", .action = BP_POLICY_ALLOW, .packet = BP_POLICY_PUBLISH, .topic = "+/b"},
 };
 
+static struct bp_policy_rule_spec refused[] = {
+	{.name = "own", .action = BP_POLICY_ALLOW, .topic = "{client}/#", .client = "a*"},
+	{.name = "b", .action = BP_POLICY_CLOSE, .packet = BP_POLICY_PUBLISH, .topic = "+/b"},
+	{.name = "anonymous",
+		.action = BP_POLICY_CLOSE,
+		.packet = BP_POLICY_SUBSCRIBE,
+		.identity = BP_POLICY_ANONYMOUS,
+		.topic = "plant/#"},
+	{.name = "large",
+		.action = BP_POLICY_CLOSE,
+		.topic = "a/#",
+		.has_size = true,
+		.larger_than = 4},
+};
+
 static void start_tight(struct rig *r, uint8_t evaluate)
 {
 	struct bp_config_mqtt *m = &r->mqtt;
@@ -106,6 +124,12 @@ static void start_tight(struct rig *r, uint8_t evaluate)
 		.preset = BP_POLICY_OBSERVE,
 		.n_rules = sizeof(policy) / sizeof(policy[0]),
 		.rules = policy};
+	if (r == &refusing)
+		m->policy = (struct bp_policy_spec){.given = true,
+			.preset = BP_POLICY_ALLOW,
+			.fail = BP_POLICY_FAIL_CLOSED,
+			.n_rules = sizeof(refused) / sizeof(refused[0]),
+			.rules = refused};
 	m->evaluate = evaluate;
 	m->max_connections = FLOWS;
 	m->max_unestablished = UNPROVEN;
@@ -123,6 +147,7 @@ static void start(void)
 {
 	start_tight(&tight, BP_EVALUATE_PUBLISHED);
 	start_tight(&waiting, BP_EVALUATE_ACKNOWLEDGED);
+	start_tight(&refusing, BP_EVALUATE_PUBLISHED);
 	rig_defaults(&roomy);
 	roomy.mqtt.alarm_queue_size = 4 * 1024 * 1024;
 	roomy.mqtt.reassembly_per_connection = 1024 * 1024;
@@ -148,6 +173,7 @@ struct side {
 struct connection {
 	struct peer peer;
 	struct side side[2];
+	struct forwarded left; /* to the broker */
 };
 static struct connection connection[CONNECTIONS];
 
@@ -161,10 +187,56 @@ static void open_connections(void)
 			c->peer.broker_port = WS_PORT;
 		c->peer.n_vlan = i == 1;
 		c->peer.vlan[0] = 5;
+		forwarded_reset(&c->left);
 		for (unsigned d = 0; d < 2; d++)
 			c->side[d].n =
 				peer_frame(&c->peer, d, TH_ACK, 0, 0, NULL, 0, c->side[d].head);
 	}
+}
+
+/* Connections of a rig that began or ended: their numbers may be used again. */
+static uint64_t lives(const struct rig *r)
+{
+	return rig_count(r, BP_C_CONN_OPENED) + rig_count(r, BP_C_CONN_REOPENED) +
+	       rig_count(r, BP_C_CONN_MIDSTREAM);
+}
+
+/* Through a policy that refuses packets; `data`: the frame, with its first bytes of payload. */
+static void enforced(struct rig *r, struct connection *c, struct bp_frame *f, uint8_t *data)
+{
+	const uint32_t here = f->contiguous - f->payload;
+	const uint64_t before = lives(r);
+	struct bp_enforced e;
+	struct bp_lookup l;
+	uint32_t n = f->payload_len;
+
+	bp_inspect_hash(r->in, f, &l);
+	bp_inspect_probe(r->in, f, &l);
+	bp_inspect_enforce(r->in, f, &l, f->n_more == 0 ? data + f->payload : NULL, &e);
+	HOLDS(e.n_answers <= BP_ANSWERS_MAX);
+	HOLDS(e.verdict != BP_FRAME_CUT || (e.keep < n && f->n_more == 0) ||
+		(f->tcp_flags & TH_SYN));
+	HOLDS(e.verdict == BP_FRAME_FORWARD || e.reason != 0);
+	if (lives(r) != before)
+		forwarded_reset(&c->left);
+	if (!c->left.any || c->left.n == 0) {
+		if ((f->tcp_flags & TH_SYN) && f->to_broker)
+			forwarded_begin(&c->left, f->seq + 1);
+		else if (f->tcp_flags & TH_SYN)
+			forwarded_begin(&c->left, f->ack);
+	}
+	if (!f->to_broker) {
+		if (f->tcp_flags & TH_ACK)
+			forwarded_acked(&c->left, f->ack);
+		return;
+	}
+	if (e.verdict == BP_FRAME_DROP)
+		return;
+	if (e.verdict == BP_FRAME_CUT)
+		n = e.keep;
+	forwarded_bytes(&c->left, f->seq, data + f->payload, n < here ? n : here);
+	if (n > here)
+		forwarded_bytes(&c->left, f->seq + here, f->more[0].data, n - here);
 }
 
 /* Headers and payload in memory of their very size, in one piece or two. */
@@ -204,7 +276,10 @@ static void segment(struct rig *r, unsigned i, unsigned d, uint8_t flags, uint32
 		f.more = &more;
 		f.n_more = 1;
 	}
-	bp_inspect_one(r->in, &f);
+	if (r == &refusing)
+		enforced(r, c, &f, data);
+	else
+		bp_inspect_one(r->in, &f);
 	free(data);
 	free(rest);
 }
@@ -490,7 +565,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		stream(&in);
 		return 0;
 	}
-	r = kind & 2 ? &waiting : &tight;
+	r = kind & 4 ? &refusing : kind & 2 ? &waiting : &tight;
 	reset(r);
 	segments(r, &in);
 	check(r);
