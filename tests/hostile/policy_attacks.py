@@ -18,6 +18,7 @@ CLIENT_MAC, BROKER_MAC = b"\2\0\0\0\0\1", b"\2\0\0\0\0\2"
 BROKER_ISN = 90000
 DESTINATION_OPTIONS, HOP_BY_HOP, FRAGMENT = 60, 0, 44
 
+
 def timestamps(value, echo=1):
     return struct.pack("!BBBBII", 1, 1, 8, 10, value, echo)
 
@@ -154,6 +155,15 @@ def retransmission_with_other_bytes(p):
     p.connect().send(OPEN)
     p.send(SECRET, at=p.at - len(OPEN))
     p.send(SECRET, at=p.at - len(OPEN))
+    return ALLOWED
+
+
+def behind_acknowledged_bytes(p):
+    """One segment, of bytes that the broker has and a refused packet"""
+    p.connect().send(OPEN)
+    p.answer()
+    p.send(OPEN[-5:] + SECRET, at=p.at - 5)
+    p.send(SECRET)
     return ALLOWED
 
 
@@ -498,7 +508,8 @@ PRIORITY = {"vlan": [(0x8100, 0xE000)]}
 STACKED = {"vlan": [(0x88A8, 7), (0x8100, 5)]}
 IP6 = {"ip6": True}
 ATTACKS = [(f, {}) for f in (
-    no_evasion, single_bytes, last_byte_first, overlap_with_what_was_forwarded, retransmission_with_other_bytes, retransmission_of_a_part_ahead,
+    no_evasion, single_bytes, last_byte_first, overlap_with_what_was_forwarded, retransmission_with_other_bytes, behind_acknowledged_bytes,
+    retransmission_of_a_part_ahead,
     connect_and_publish_in_one_segment, data_in_the_syn, refused_data_in_the_syn, behind_a_disconnect, topic_alias, urgent_byte, low_ttl,
     refused_with_low_ttl, connection_with_low_ttl, wrong_tcp_checksum, wrong_ip_checksum, old_timestamp, beyond_the_window, old_acknowledgement,
     acknowledgement_of_the_future, without_the_ack_flag, reset_with_data, reset_that_the_broker_ignores, end_that_the_broker_ignores,

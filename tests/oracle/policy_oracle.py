@@ -42,8 +42,8 @@ def config(biplane, folder):
 
 def replay(biplane, folder, steps):
     arrive = {True: [], False: []}
-    for i, (_, (frame, of_client, _, _)) in enumerate(steps):
-        arrive[of_client].append((i, frame))
+    for i, (_, step) in enumerate(steps):
+        arrive[step.of_client].append((i, step.frame))
     names = {True: "devices", False: "cloud"}
     args = []
     for of_client, name in names.items():
@@ -83,50 +83,47 @@ class Broker:
 
     def __init__(self, session):
         self.session = session
-        self.left = bytearray()
-        self.got = {}
+        self.left, self.got = {}, {}
         self.resets, self.ends, self.answers = [], 0, b""
 
-    def to_broker(self, record, flags, seq, payload):
-        _, _, lost, acknowledged = record
+    def to_broker(self, step, flags, seq, payload):
         at = (seq - self.session.isn - 1) & 0xFFFFFFFF
         if flags & sessions.RST:
             self.resets.append(at)
             return
         if flags & sessions.SYN or not payload:
             return
-        assert at <= len(self.left), f"bytes at {at} leave before those at {len(self.left)}"
+        assert not step.empty, f"acknowledged bytes at {at} leave"
+        assert at <= step.judged, f"bytes at {at} leave before those at {step.judged}"
         for i, byte in enumerate(payload, at):
-            if i == len(self.left):
-                self.left.append(byte)
-            assert i < acknowledged or self.left[i] == byte, f"position {i} leaves with two values"
-            if not lost and i >= acknowledged:
+            assert self.left.setdefault(i, byte) == byte, f"position {i} leaves with two values"
+            if not step.lost:
                 self.got[i] = byte
+
+    def judged(self, step):
+        """Bytes that were judged, of a segment that leaves without them"""
+        for i in range(step.judged, step.end if step.empty else 0):
+            self.left.setdefault(i, self.session.data[i])
 
     def to_client(self, flags, payload, originated):
         if originated:
             self.answers += payload
             self.ends += (flags & (sessions.RST | sessions.FIN)) != 0
 
-    def received(self):
-        """What a broker has in sequence"""
-        n = next((i for i in range(len(self.left)) if i not in self.got), len(self.left))
-        return bytes(self.got[i] for i in range(n))
-
     def judge(self):
-        script = self.session.script
-        whole = mqtt_packets.publications(bytes(self.left), script.version)
+        script, left, got = self.session.script, stream(self.left), stream(self.got)
+        assert len(left) == len(self.left), "bytes leave behind a gap"
+        whole, received = (mqtt_packets.publications(s, script.version) for s in (left, got))
         assert whole == script.published, f"left: {whole}, allowed: {script.published}"
-        received = mqtt_packets.publications(self.received(), script.version)
         assert received == script.published[:len(received)], f"received: {received}"
         if script.refused is None:
-            assert bytes(self.left) == script.stream and self.received() == script.stream, "bytes are missing"
+            assert left == got == script.stream, "bytes are missing"
             assert not self.resets and not self.ends and not self.answers, "an allowed connection was ended"
             return
-        assert script.refused_at <= len(self.left) < script.refused_end, f"{len(self.left)} bytes left"
-        assert bytes(self.left) == script.stream[:len(self.left)], "other bytes left"
+        assert script.refused_at <= len(left) < script.refused_end, f"{len(left)} bytes left"
+        assert left == script.stream[:len(left)], "other bytes left"
         # later ones have the number that the broker says it expects
-        assert self.resets and self.resets[0] == max(self.resets) == len(self.left), f"resets at {self.resets}, {len(self.left)} bytes left"
+        assert self.resets and self.resets[0] == max(self.resets) == len(left), f"resets at {self.resets}, {len(left)} bytes left"
         assert self.ends, "the client's connection was not ended"
         if script.refused == 0:
             assert self.answers.startswith(CONNACK_V5 if script.version == 5 else CONNACK_V3), self.answers
@@ -134,20 +131,30 @@ class Broker:
             assert self.answers == (DISCONNECT if script.version == 5 else b""), self.answers
 
 
+def stream(values):
+    """The bytes from position 0 on"""
+    n = next(i for i in range(len(values) + 1) if i not in values)
+    return bytes(values[i] for i in range(n))
+
+
 def judge(steps, out):
     brokers = {s: Broker(s) for s, _ in steps}
-    of_broker = {f: i for i, (_, (f, of_client, _, _)) in enumerate(steps) if not of_client}
-    merged = sorted([(i, True, f) for i, f in out[True]] + [(i, False, f) for i, f in out[False]], key=lambda o: o[0])
-    for i, to_broker, frame in merged:
-        session, record = steps[i]
+    of_broker = {step.frame: i for i, (_, step) in enumerate(steps) if not step.of_client}
+    leaves = defaultdict(list)
+    for to_broker, frames in out.items():
+        for i, frame in frames:
+            leaves[i].append((to_broker, frame))
+    for i, (session, step) in enumerate(steps):
         broker = brokers[session]
+        broker.judged(step)
         try:
-            key, flags, seq, payload = parse(frame)
-            assert key == session.endpoint.key
-            if to_broker:
-                broker.to_broker(record, flags, seq, payload)
-            else:
-                broker.to_client(flags, payload, of_broker.get(frame) != i)
+            for to_broker, frame in leaves[i]:
+                key, flags, seq, payload = parse(frame)
+                assert key == session.endpoint.key
+                if to_broker:
+                    broker.to_broker(step, flags, seq, payload)
+                else:
+                    broker.to_client(flags, payload, of_broker.get(frame) != i)
         except AssertionError as e:
             return broker, f"frame {i}: {e}"
     for broker in brokers.values():
@@ -162,12 +169,14 @@ def explain(steps, broker):
     """The frames of a session, and its stream"""
     session, script = broker.session, broker.session.script
     print(f"client {script.client} user {script.user} version {script.version}, first sequence number {session.isn}",
-          f"packets {[p.hex() for p in script.packets]}", f"refused {script.refused} at {script.refused_at}", f"left {bytes(broker.left).hex()}", sep="\n")
-    for i, (of, (frame, of_client, lost, acknowledged)) in enumerate(steps):
+          f"packets {[p.hex() for p in script.packets]}", f"refused {script.refused} at {script.refused_at}", f"left {stream(broker.left).hex()}",
+          sep="\n")
+    for i, (of, step) in enumerate(steps):
         if of is session:
-            _, flags, seq, payload = parse(frame)
-            at = (seq - (session.isn if of_client else session.broker_isn) - 1) & 0xFFFFFFFF
-            print(f"  {i} {'client' if of_client else 'broker'} flags {flags:#x} at {at} {payload.hex()}{' lost' if lost else ''} acknowledged {acknowledged}")
+            _, flags, seq, payload = parse(step.frame)
+            at = (seq - (session.isn if step.of_client else session.broker_isn) - 1) & 0xFFFFFFFF
+            print(f"  {i} {'client' if step.of_client else 'broker'} flags {flags:#x} at {at} {payload.hex()}{' lost' if step.lost else ''}",
+                  f"acknowledged {step.acknowledged} judged {step.judged}")
 
 
 def generate(rng, allowed, first, n):
@@ -204,7 +213,7 @@ def main(biplane, seed=None, rounds=ROUNDS, n=SESSIONS):
             for group in groups:
                 for s in group:
                     counts["sessions"] += 1
-                    counts["frames"] += len(s.frames)
+                    counts["frames"] += len(s.steps)
                     counts["refused"] += s.script.refused is not None
                     counts["publications"] += len(s.script.published)
     print(", ".join(f"{n} {what}" for what, n in counts.items()))

@@ -3,6 +3,7 @@
 lost behind biplane; and the broker that acknowledges what has reached it."""
 
 import struct
+from typing import NamedTuple
 
 import mqtt_packets
 
@@ -11,6 +12,17 @@ CONNACK = {4: b"\x20\2\0\0", 5: b"\x20\6\0\0\3\x22\0\x10"}  # 16 topic aliases
 MACS = (b"\2\0\0\0\0\2" + b"\2\0\0\0\0\1", b"\2\0\0\0\0\1" + b"\2\0\0\0\0\2")
 BROKER_IP, BROKER_PORT = b"\x0a\0\0\x09", 1883
 PINGREQ = b"\xc0\0"
+
+
+class Step(NamedTuple):
+    """A frame that arrives"""
+    frame: bytes
+    of_client: bool = False
+    lost: bool = False     # behind biplane
+    acknowledged: int = 0  # position up to which the broker has acknowledged the client's stream before
+    judged: int = 0        # position up to which biplane has seen it before
+    empty: bool = False    # it begins with acknowledged bytes: only its header leaves,
+    end: int = 0           # and those up to this position are judged
 
 
 class Endpoint:
@@ -102,7 +114,7 @@ def cuts(rng, packets, number):
 
 
 class Session:
-    """One TCP connection. frames: (frame, to the broker, whether it is lost behind biplane, what the broker has acknowledged)"""
+    """One TCP connection, in steps"""
 
     def __init__(self, rng, endpoint, script, number):
         self.rng, self.endpoint, self.script = rng, endpoint, script
@@ -110,7 +122,7 @@ class Session:
         self.isn, self.broker_isn = rng.choice((0xFFFFFFF0, rng.randrange(1 << 32))), rng.randrange(1 << 32)
         self.data = script.stream
         self.ends = cuts(rng, script.packets, number)
-        self.frames, self.told = [], b""  # told: the broker's stream
+        self.steps, self.told = [], b""  # told: the broker's stream
         self.judged = self.acknowledged = 0  # positions: what biplane was shown in sequence, what the broker has acknowledged
         self.has = bytearray(len(self.data))
         self.tidy = rng.random() < 0.15  # nothing is reordered
@@ -120,16 +132,17 @@ class Session:
 
     def of_client(self, flags, at, data=b"", lost=False):
         ack = self.broker_isn + 1 + len(self.told)
-        self.frames.append((self.endpoint.frame(True, flags, self.isn + 1 + at, ack, data), True, lost, self.acknowledged))
+        self.steps.append(Step(self.endpoint.frame(True, flags, self.isn + 1 + at, ack, data), True, lost, self.acknowledged, self.judged,
+                               data != b"" and at < self.acknowledged, min(at + len(data), self.limit())))
 
     def of_broker(self, data=b""):
-        self.frames.append((self.endpoint.frame(False, ACK | PSH if data else ACK, self.broker_isn + 1 + len(self.told),
-                                                self.isn + 1 + self.acknowledged, data), False, False, 0))
+        self.steps.append(Step(self.endpoint.frame(False, ACK | PSH if data else ACK, self.broker_isn + 1 + len(self.told),
+                                                   self.isn + 1 + self.acknowledged, data)))
         self.told += data
 
     def open(self):
-        self.frames.append((self.endpoint.frame(True, SYN, self.isn, 0), True, False, 0))
-        self.frames.append((self.endpoint.frame(False, SYN | ACK, self.broker_isn, self.isn + 1), False, False, 0))
+        self.steps.append(Step(self.endpoint.frame(True, SYN, self.isn, 0), True))
+        self.steps.append(Step(self.endpoint.frame(False, SYN | ACK, self.broker_isn, self.isn + 1)))
         self.of_client(ACK, 0)
 
     def limit(self):
@@ -141,7 +154,7 @@ class Session:
         if begin > self.judged:
             return
         leaves = max(self.judged, min(end, self.limit()))
-        if not lost:
+        if not lost and begin >= self.acknowledged:
             self.has[begin:min(end, leaves)] = b"\1" * (min(end, leaves) - begin)
         self.judged = leaves
 
@@ -180,6 +193,8 @@ class Session:
             begin = self.has.find(0, self.acknowledged) if rng.random() < 0.7 else self.acknowledged
             begin = min(max(begin, 0), self.judged)
         end = min(len(self.data), begin + rng.randint(1, 40))
+        if begin < self.acknowledged and self.script.refused is not None:
+            end = min(end, max(self.judged, self.script.refused_at))
         data = self.data[begin:end]
         if rng.random() < 0.5:
             # of what was judged, and of what is dropped
@@ -230,12 +245,12 @@ def capture(frames, first=0):
 
 
 def interleaved(rng, sessions, at_once=8):
-    """(session, frame record) in the order of arrival: a few connections at a time, one after the other of each endpoint"""
+    """(session, step) in the order of arrival: a few connections at a time, one after the other of each endpoint"""
     waiting, active = list(reversed(sessions)), []
     while waiting or active:
         while waiting and len(active) < at_once:
             group = waiting.pop()
-            active.append(iter([(s, f) for s in group for f in s.frames]))
+            active.append(iter([(s, f) for s in group for f in s.steps]))
         i = rng.randrange(len(active))
         step = next(active[i], None)
         if step is None:
