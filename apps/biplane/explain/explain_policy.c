@@ -141,6 +141,7 @@ static void of_client(const struct bp_explain *e, const struct bp_flow_view *v, 
 		.user_len = id->user_len};
 
 	bp_policy_set_time(&p, (uint64_t)time(NULL) * 1000000000ull);
+	bp_policy_set_time(&p, e->unix_ns);
 	if (!id->known)
 		bp_explain_add(checks, CHECK, BP_EXPLAIN_INFO,
 			"the CONNECT of the client is not known: rules that ask for its client "

@@ -633,6 +633,21 @@ static void rates_and_refusals(void **state)
 	json_decref(x);
 	rig.mqtt.policy.rules[0].action = BP_POLICY_ALLOW;
 	rig.mqtt.policy.rules[3].has_rate = false;
+	/* the hours of now, and other ones */
+	rig.mqtt.policy.rules[3].has_hours = true;
+	for (unsigned i = 0; i < 2; i++) {
+		const uint64_t minute = rig.now_ns / (60 * SECOND) + 1440 - 30 + 60 * i;
+
+		rig.mqtt.policy.rules[3].from = (uint16_t)(minute % 1440);
+		rig.mqtt.policy.rules[3].to = (uint16_t)((minute + 60) % 1440);
+		set_rules(BP_REPEAT_EVERY, BP_HOLD_NONE);
+		x = topic("plant/oven/x");
+		assert_non_null(strstr(policy_checks(element(x, "connections", 0)),
+			i == 0 ? "ok PUBLISH on the last topic: rule plant allows it"
+			       : "info PUBLISH on the last topic: the default observes it"));
+		json_decref(x);
+	}
+	rig.mqtt.policy.rules[3].has_hours = false;
 }
 
 static void connections_that_are_not_inspected(void **state)
