@@ -10,6 +10,9 @@
 #include "shm/rules/policy_rate.h"
 #include "shm/rules/ruleset.h"
 
+/* The chains of the index that a rule is in: shm/rules/policy_index.h. */
+enum bp_policy_order { BP_POLICY_BY_END, BP_POLICY_BY_KEY, BP_POLICY_BY_ACTION, BP_POLICY_ORDERS };
+
 /* A rule of the policy in the image of the rules. Offsets are from the start of that image. */
 struct bp_policy_rule {
 	uint64_t uid; /* hash of the whole definition: an unchanged rule keeps its statistics */
@@ -34,7 +37,7 @@ struct bp_policy_rule {
 	uint32_t connections;                     /* of a CONNECT: more than these; 0: any number */
 	uint32_t value; /* offset of a struct bp_policy_value; 0: any payload */
 	struct bp_prefix address;
-	uint32_t next, next_of_key; /* rules of the index; BP_RULE_NONE: there are none */
+	uint32_t next[BP_POLICY_ORDERS]; /* rules; BP_RULE_NONE: there are none */
 	char name[BP_RULE_NAME_MAX + 1];
 } __attribute__((aligned(64)));
 

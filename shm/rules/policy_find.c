@@ -27,14 +27,14 @@ static uint32_t slot_of(const struct bp_ruleset *rs, uint64_t tag, uint32_t kind
 	}
 }
 
-static bool follow(struct bp_policy_find *f, uint32_t first, bool by_key)
+static bool follow(struct bp_policy_find *f, uint32_t first, enum bp_policy_order order)
 {
 	if (first == BP_RULE_NONE)
 		return true;
 	if (f->n == BP_POLICY_CHAINS)
 		return false;
 	f->chain[f->n].rule = first;
-	f->chain[f->n++].by_key = by_key;
+	f->chain[f->n++].order = order;
 	return true;
 }
 
@@ -69,7 +69,7 @@ static bool follow_end(struct bp_policy_find *f, const struct bp_policy_packet_v
 	if (e->first == BP_RULE_NONE)
 		return true;
 	if (e->keys == 0 || unknown)
-		return follow(f, e->first, false);
+		return follow(f, e->first, BP_POLICY_BY_END);
 	for (uint32_t keys = e->keys; keys != 0; keys &= keys - 1) {
 		const unsigned key = (unsigned)__builtin_ctz(keys);
 
@@ -78,7 +78,7 @@ static bool follow_end(struct bp_policy_find *f, const struct bp_policy_packet_v
 			!follow(f,
 				slot_of(f->rs, bp_policy_chain_tag(node, end, key, &f->hash),
 					BP_POLICY_CHAIN),
-				true))
+				BP_POLICY_BY_KEY))
 			return false;
 	}
 	return true;
@@ -142,8 +142,9 @@ void bp_policy_find_begin(struct bp_policy_find *f, const struct bp_ruleset *rs,
 	f->rs = rs;
 	f->steps = f->all = f->n = 0;
 	f->hashed = 0;
-	f->is_all = rs->policy_index.n_nodes == 0 ||
-		    (p->packet == BP_POLICY_SUBSCRIBE && has_wildcard(p)) || !walk(f, p, level, n);
+	f->is_all = rs->policy_index.n_nodes == 0 || !walk(f, p, level, n) ||
+		    (p->packet == BP_POLICY_SUBSCRIBE && has_wildcard(p) &&
+			    !follow(f, rs->policy_index.not_allowing, BP_POLICY_BY_ACTION));
 }
 
 uint32_t bp_policy_find_next(struct bp_policy_find *f)
@@ -159,7 +160,7 @@ uint32_t bp_policy_find_next(struct bp_policy_find *f)
 		const struct bp_policy_rule *r = bp_policy_rule(f->rs, next);
 
 		if (f->chain[i].rule == next)
-			f->chain[i].rule = f->chain[i].by_key ? r->next_of_key : r->next;
+			f->chain[i].rule = r->next[f->chain[i].order];
 	}
 	f->steps += f->n;
 	return next;

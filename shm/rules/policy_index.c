@@ -20,7 +20,8 @@ struct bp_policy_draft_index {
 	struct chain_end (*chain_end)[2]; /* of each node */
 	struct bp_policy_slot *slots;
 	uint32_t *last; /* of each slot: the last rule of its chain */
-	uint32_t *next, *next_of_key;
+	uint32_t *next[BP_POLICY_ORDERS];
+	uint32_t not_allowing, last_not_allowing;
 };
 
 static uint64_t power_of_two(uint64_t at_least)
@@ -91,8 +92,22 @@ static void chain_add(struct bp_policy_draft_index *x, uint32_t node, unsigned e
 	if (c->n++ == 0)
 		x->nodes[node].end[end].first = rule;
 	else
-		x->next[c->last] = rule;
+		x->next[BP_POLICY_BY_END][c->last] = rule;
 	c->last = rule;
+}
+
+/* Overlapping filters matter for these, also with the wildcards of a subscription. */
+static void not_allowing_add(
+	struct bp_policy_draft_index *x, const struct bp_policy_rule_spec *r, uint32_t i)
+{
+	if (r->action == BP_POLICY_ALLOW ||
+		(r->packet != BP_POLICY_ANY && r->packet != BP_POLICY_SUBSCRIBE))
+		return;
+	if (x->not_allowing == BP_RULE_NONE)
+		x->not_allowing = i;
+	else
+		x->next[BP_POLICY_BY_ACTION][x->last_not_allowing] = i;
+	x->last_not_allowing = i;
 }
 
 static void add_rule(
@@ -101,7 +116,9 @@ static void add_rule(
 	const char *level = r->topic;
 	uint32_t node = 0, n;
 
-	x->next[i] = x->next_of_key[i] = BP_RULE_NONE;
+	for (unsigned order = 0; order < BP_POLICY_ORDERS; order++)
+		x->next[order][i] = BP_RULE_NONE;
+	not_allowing_add(x, r, i);
 	if (r->topic[0] == '\0') {
 		chain_add(x, 0, 1, i);
 		return;
@@ -157,7 +174,7 @@ static void split(struct bp_policy_draft_index *x, const struct bp_policy_rule_s
 {
 	struct bp_policy_end *e = &x->nodes[node].end[end];
 
-	for (uint32_t i = e->first; i != BP_RULE_NONE; i = x->next[i]) {
+	for (uint32_t i = e->first; i != BP_RULE_NONE; i = x->next[BP_POLICY_BY_END][i]) {
 		struct bp_policy_identity_hash h;
 		const unsigned key = key_of(x, &rules[i], &h);
 		const uint64_t tag = bp_policy_chain_tag(node, end, key, &h);
@@ -168,7 +185,7 @@ static void split(struct bp_policy_draft_index *x, const struct bp_policy_rule_s
 			x->slots[at] = (struct bp_policy_slot){tag, i, BP_POLICY_CHAIN};
 			x->n_slots++;
 		} else {
-			x->next_of_key[x->last[at]] = i;
+			x->next[BP_POLICY_BY_KEY][x->last[at]] = i;
 		}
 		x->last[at] = i;
 	}
@@ -201,10 +218,12 @@ static bool reserve(struct bp_policy_draft_index *x, const struct bp_policy_spec
 	x->chain_end = calloc(levels, sizeof(*x->chain_end));
 	x->slots = calloc(slots, sizeof(*x->slots));
 	x->last = malloc(slots * sizeof(*x->last));
-	x->next = malloc(n * sizeof(*x->next));
-	x->next_of_key = malloc(n * sizeof(*x->next_of_key));
-	return x->nodes != NULL && x->chain_end != NULL && x->slots != NULL && x->last != NULL &&
-	       x->next != NULL && x->next_of_key != NULL;
+	for (unsigned order = 0; order < BP_POLICY_ORDERS; order++) {
+		x->next[order] = malloc(n * sizeof(**x->next));
+		if (x->next[order] == NULL)
+			return false;
+	}
+	return x->nodes != NULL && x->chain_end != NULL && x->slots != NULL && x->last != NULL;
 }
 
 /* At most half full, so that a search ends soon, and always at a free slot. */
@@ -235,6 +254,7 @@ struct bp_policy_draft_index *bp_policy_index_build(const struct bp_policy_spec 
 		return x;
 	x->key = key;
 	x->n_rules = spec->n_rules;
+	x->not_allowing = BP_RULE_NONE;
 	if (!reserve(x, spec)) {
 		bp_policy_index_free(x);
 		return NULL;
@@ -261,8 +281,8 @@ void bp_policy_index_free(struct bp_policy_draft_index *x)
 	free(x->chain_end);
 	free(x->slots);
 	free(x->last);
-	free(x->next);
-	free(x->next_of_key);
+	for (unsigned order = 0; order < BP_POLICY_ORDERS; order++)
+		free(x->next[order]);
 	free(x);
 }
 
@@ -290,10 +310,11 @@ void bp_policy_index_write(const struct bp_policy_draft_index *x, struct bp_rule
 	h->policy_index = (struct bp_policy_index){.nodes = h->policy + (uint32_t)at,
 		.n_nodes = x->n_nodes,
 		.slots = h->policy + (uint32_t)slots,
-		.slot_mask = x->slot_mask};
+		.slot_mask = x->slot_mask,
+		.not_allowing = x->not_allowing};
 	for (uint32_t i = 0; i < x->n_rules; i++) {
-		rules[i].next = x->next[i];
-		rules[i].next_of_key = x->next_of_key[i];
+		for (unsigned order = 0; order < BP_POLICY_ORDERS; order++)
+			rules[i].next[order] = x->next[order][i];
 	}
 }
 
@@ -339,7 +360,8 @@ bool bp_policy_index_valid(const struct bp_ruleset *rs)
 
 	if (x->n_nodes == 0)
 		return true;
-	if (!inside(rs, x->nodes, x->n_nodes, sizeof(struct bp_policy_node)) ||
+	if (!is_rule(rs, x->not_allowing) ||
+		!inside(rs, x->nodes, x->n_nodes, sizeof(struct bp_policy_node)) ||
 		!inside(rs, x->slots, x->slot_mask + 1ull, sizeof(struct bp_policy_slot)) ||
 		(x->slot_mask & (x->slot_mask + 1ull)) != 0)
 		return false;
@@ -348,11 +370,11 @@ bool bp_policy_index_valid(const struct bp_ruleset *rs)
 			return false;
 	/* chains have ascending indexes, so that they end */
 	for (uint32_t i = 0; i < rs->n_policy; i++) {
-		const struct bp_policy_rule *r = bp_policy_rule(rs, i);
+		const uint32_t *next = bp_policy_rule(rs, i)->next;
 
-		if (!is_rule(rs, r->next) || r->next <= i || !is_rule(rs, r->next_of_key) ||
-			r->next_of_key <= i)
-			return false;
+		for (unsigned order = 0; order < BP_POLICY_ORDERS; order++)
+			if (!is_rule(rs, next[order]) || next[order] <= i)
+				return false;
 	}
 	return slots_valid(rs);
 }

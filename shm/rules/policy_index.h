@@ -10,9 +10,13 @@
  * The index of the policy, for the files shm/rules/policy*.c and ruleset_*.c alone: which rules may
  * match a packet. A trie over the levels of the rules' topic filters, in which {client} and {user}
  * are +; a rule without a topic is one with #. Where a filter ends, its rules are a chain by
- * ascending index. A long chain is also split by what the rules have of a client and packet. The
- * edges of the trie and the split chains are in one hash table, which compares hashes alone: a rule
- * that is found is always tested, so that what the index finds in excess costs time only.
+ * ascending index (BP_POLICY_BY_END). A long chain is also split by what the rules have of a client
+ * and packet (BP_POLICY_BY_KEY). One chain has all rules that do not allow and may match a
+ * subscription (BP_POLICY_BY_ACTION): one with wildcards may overlap any filter, but is covered
+ * only by filters on its own way through the trie.
+ *
+ * The edges of the trie and the split chains are in one hash table, which compares hashes alone: a
+ * rule that is found is always tested, so that what the index finds in excess costs time only.
  *
  * bp_policy_find_begin() and bp_policy_find_next() return the rules in their order.
  */
@@ -30,7 +34,7 @@ enum {
 
 /* Rules whose filters end at a node. */
 struct bp_policy_end {
-	uint32_t first; /* of all, by bp_policy_rule.next; BP_RULE_NONE: there are none */
+	uint32_t first; /* BP_POLICY_BY_END; BP_RULE_NONE: there are none */
 	uint32_t keys;  /* 1 << key: there are rules with this key; 0: they are not split */
 };
 
@@ -43,7 +47,7 @@ struct bp_policy_node {
 enum { BP_POLICY_EDGE, BP_POLICY_CHAIN };
 struct bp_policy_slot {
 	uint64_t tag; /* bp_policy_edge_tag() or bp_policy_chain_tag(); 0: free */
-	uint32_t to;  /* child node, or first rule, by bp_policy_rule.next_of_key */
+	uint32_t to;  /* child node, or first rule, BP_POLICY_BY_KEY */
 	uint32_t kind;
 };
 
@@ -120,7 +124,7 @@ struct bp_policy_find {
 	uint32_t n;
 	struct {
 		uint32_t rule; /* the next one */
-		bool by_key;
+		enum bp_policy_order order;
 	} chain[BP_POLICY_CHAINS];
 	struct bp_policy_identity_hash hash;
 	unsigned hashed; /* bits of a key */

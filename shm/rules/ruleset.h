@@ -106,6 +106,7 @@ struct bp_ruleset_window {
 struct bp_policy_index {
 	uint32_t nodes, n_nodes;   /* offset; 0: there is none, and all rules are tested */
 	uint32_t slots, slot_mask; /* offset; their number - 1 */
+	uint32_t not_allowing;     /* first rule of these; BP_RULE_NONE: there are none */
 };
 
 struct bp_ruleset {

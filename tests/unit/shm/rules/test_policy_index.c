@@ -224,6 +224,21 @@ static void rules_by_topic(void **state)
 	assert_fast(&v);
 }
 
+/* Rules that allow it are found by its levels, others are tested. */
+static void subscriptions_with_wildcards(void **state)
+{
+	struct bp_policy_packet_view v = publication("c", "plant/999/#");
+
+	(void)state;
+	v.packet = BP_POLICY_SUBSCRIBE;
+	for (uint32_t i = 0; i < MAX_RULES; i++) {
+		rules[i] = (struct bp_policy_rule_spec){
+			.action = i == 500 ? BP_POLICY_OBSERVE : BP_POLICY_ALLOW};
+		snprintf(rules[i].topic, sizeof(rules[i].topic), "plant/%u/#", i);
+	}
+	assert_fast(&v);
+}
+
 /* With one filter, or none. */
 static void rules_by_client(void **state)
 {
@@ -351,6 +366,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_decisions_as_all_rules),
 		cmocka_unit_test(rules_by_topic),
+		cmocka_unit_test(subscriptions_with_wildcards),
 		cmocka_unit_test(rules_by_client),
 		cmocka_unit_test(rules_by_address),
 		cmocka_unit_test(too_many_branches),
