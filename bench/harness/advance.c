@@ -147,10 +147,42 @@ static void prime_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t 
 	}
 }
 
+/* Whether the broker acknowledges in this pass what each client has published. */
+static bool acknowledges(const struct bench_advance *a)
+{
+	return a->acknowledged &&
+	       (a->pass - bench_priming(a->traffic)) % BENCH_ACK_EVERY == BENCH_ACK_EVERY - 1;
+}
+
+/* Bytes of each stream behind its first one, before this pass. */
+static uint32_t moved_before(const struct bench_advance *a)
+{
+	uint64_t passes = a->pass - (BENCH_OPENING - 1);
+
+	if (a->acknowledged)
+		passes -= (a->pass - bench_priming(a->traffic)) / BENCH_ACK_EVERY;
+	return (uint32_t)passes * a->traffic->mqtt_len;
+}
+
+static void acknowledge_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t n, bool many)
+{
+	const uint32_t moved = moved_before(a);
+
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t *p = rte_pktmbuf_mtod(m[i], uint8_t *);
+		const uint32_t isn = many ? take_connection(a, p) : bp_be32(p + AT_SEQ);
+
+		from_broker(p, 5, isn + moved); /* behind the CONNACK */
+		m[i]->pkt_len = m[i]->data_len = BENCH_HEADERS;
+		bp_put_be16(p + AT_IP_LEN, BENCH_HEADERS - 14);
+		bench_checksums(p, BENCH_HEADERS);
+	}
+}
+
 /* Advances each stream by the bytes that all earlier passes published on it. */
 static void advance_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t n, bool many)
 {
-	uint32_t moved = (uint32_t)(a->pass - (BENCH_OPENING - 1)) * a->traffic->mqtt_len;
+	const uint32_t moved = moved_before(a);
 	/* of data, behind the NBIRTH with 0 */
 	const bool sparkplug = a->traffic->kind == BENCH_SPARKPLUG;
 	const uint32_t seq =
@@ -194,6 +226,8 @@ uint16_t bench_advance_rx(
 		run = shorter(run, a->connections - a->in_pass);
 		if (unlikely(a->pass < bench_priming(a->traffic)))
 			prime_frames(a, pkts + i, run, many);
+		else if (unlikely(acknowledges(a)))
+			acknowledge_frames(a, pkts + i, run, many);
 		else
 			advance_frames(a, pkts + i, run, many);
 		a->in_capture = (a->in_capture + run) % a->traffic->frames;

@@ -23,6 +23,8 @@ static inline uint32_t bench_priming(const struct bench_traffic *t)
 	return BENCH_OPENING + (t->kind == BENCH_SPARKPLUG);
 }
 
+#define BENCH_ACK_EVERY 16u
+
 struct bench_advance {
 	const struct bench_traffic *traffic;
 	uint32_t connections; /* those of the capture, or a power of ten above 1,000 */
@@ -38,6 +40,8 @@ struct bench_advance {
 	uint32_t observed_before[BENCH_FRAMES_MAX + 1]; /* likewise before this position */
 	uint32_t over_before[BENCH_FRAMES_MAX + 1];     /* frames above it before this position */
 	uint32_t topics;                                /* of a connection, in turn */
+	bool acknowledged; /* the broker acknowledges what clients send, each BENCH_ACK_EVERY passes
+			    */
 };
 
 void bench_advance_init(struct bench_advance *a, const struct bench_traffic *t,

@@ -210,6 +210,7 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 		die("services", err);
 	if (b->o.inspect) {
 		bench_advance_init(&b->advance, &b->traffic, b->o.connections, b->o.topics);
+		b->advance.acknowledged = b->o.acks;
 		if (!b->mix.on &&
 			rte_eth_add_rx_callback(0, 0, bench_advance_rx, &b->advance) == NULL)
 			die("callback", rte_strerror(rte_errno));
@@ -325,6 +326,8 @@ static bool policy_applied(const struct bench *b)
 		decisions += atomic_load(&b->shm.policy_stats[i].matched);
 	return (b->o.policy == 0 || decisions >= 2ull * b->o.connections) &&
 	       v[BP_C_POLICY_UNDECIDED] == 0 && v[BP_C_POLICY_NOT_EVALUATED] == 0 &&
+	       v[BP_C_POLICY_CLOSED] == 0 && v[BP_C_DROP_POLICY_MEMORY] == 0 &&
+	       v[BP_C_DROP_POLICY_NOT_READ] == 0 && v[BP_C_DROP_POLICY_AHEAD] == 0 &&
 	       v[BP_C_POLICY_OBSERVED] == (b->o.observe ? b->advance.observed : 0);
 }
 

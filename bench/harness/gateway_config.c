@@ -54,9 +54,9 @@ static void policy(const struct bench_options *o, FILE *f)
 	bench_traffic_init(&t, o->kind);
 	fill = bench_client_id_len(&t) - BENCH_CLIENT_DIGITS;
 	fprintf(f,
-		"  max_policy_rules: %u\n  policy:\n    default: observe\n    rules:\n"
+		"  max_policy_rules: %u\n  policy:\n    default: %s\n    rules:\n"
 		"    - {name: connect, packet: connect, client_id: \"c*\", action: allow}\n",
-		o->policy + 1);
+		o->policy + 1, o->enforce ? "close" : "observe");
 	for (uint32_t i = 0; i < o->policy; i++) {
 		fprintf(f, "    - {name: p%u, packet: publish, topic: \"plant/%05u/#\", action: %s",
 			i, i, o->observe && bench_is_observed(i) ? "observe" : "allow");

@@ -113,7 +113,8 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		{"connections", required_argument, NULL, 'c'},
 		{"rules", required_argument, NULL, 'r'}, {"window", required_argument, NULL, 'W'},
 		{"topics", required_argument, NULL, 'u'}, {"policy", required_argument, NULL, 'y'},
-		{"observe", no_argument, NULL, 'O'}, {"routes", required_argument, NULL, 'R'},
+		{"observe", no_argument, NULL, 'O'}, {"enforce", no_argument, NULL, 'E'},
+		{"acks", no_argument, NULL, 'G'}, {"routes", required_argument, NULL, 'R'},
 		{"control", required_argument, NULL, 'C'}, {"single-plane", no_argument, NULL, '1'},
 		{"ip6", no_argument, NULL, '6'}, {"inspect", no_argument, NULL, 'i'},
 		{"trust", no_argument, NULL, 't'}, {"phd", required_argument, NULL, 'h'},
@@ -164,6 +165,12 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			break;
 		case 'O':
 			o->observe = true;
+			break;
+		case 'E':
+			o->enforce = true;
+			break;
+		case 'G':
+			o->acks = true;
 			break;
 		case 'R':
 			o->routes = (uint32_t)strtoul(optarg, NULL, 0);
@@ -271,7 +278,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			"usage: biplane-bench --pcap FILE [--payload text|json|sparkplug|pairs] "
 			"[--inspect] "
 			"[--trust] [--connections 1000|10000|...] [--rules N] [--window VALUES] "
-			"[--topics N] [--policy RULES [--observe]] "
+			"[--topics N] [--policy RULES [--observe] [--enforce]] [--acks] "
 			"[--routes N [--ip6]] "
 			"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
 			"[--phd SESSIONS [--each] [--stored] [--apdu BYTES] "
