@@ -13,7 +13,9 @@ struct batch {
 	struct bp_worker *w;
 	struct rte_graph *graph;
 	struct rte_node *node;
-	uint32_t done; /* frames of the burst that were enqueued */
+	struct rte_mbuf **all;
+	uint32_t enqueued; /* of all frames */
+	uint32_t done;     /* of the burst: those that were kept, or took the general path */
 	struct bp_reading r;
 };
 
@@ -78,16 +80,20 @@ static void apply(const struct batch *b, struct rte_mbuf *m, const struct bp_fra
 				e->answer[i].to_client == f->to_broker ? back : onward, answer[i]);
 }
 
-/* Frames of the burst path up to `end`, which are a PUBLISH that is allowed. */
-static void forward_allowed(struct batch *b, uint32_t end)
+/* Enqueues the frames before `end` that were not enqueued yet. */
+static void enqueue(struct batch *b, uint32_t end)
 {
-	const struct bp_reading *r = &b->r;
+	if (b->enqueued != end)
+		bp_forward_runs(b->graph, b->node, b->w, (void **)b->all + b->enqueued,
+			(uint16_t)(end - b->enqueued));
+	b->enqueued = end;
+}
 
-	if (b->done == end)
-		return;
-	bp_enforce_allowed(bp_mqtt_worker_of(b->w), &r->b, b->done, end);
-	bp_forward_runs(
-		b->graph, b->node, b->w, (void **)r->m + b->done, (uint16_t)(end - b->done));
+/* Frames of the burst path up to `end`, each of which is a PUBLISH that is allowed. */
+static void keep_allowed(struct batch *b, uint32_t end)
+{
+	if (b->done != end)
+		bp_enforce_allowed(bp_mqtt_worker_of(b->w), &b->r.b, b->done, end);
 	b->done = end;
 }
 
@@ -101,8 +107,10 @@ static void enforce(void *arg, uint32_t i)
 	struct bp_enforced e;
 	bool writable;
 
-	forward_allowed(b, i);
+	keep_allowed(b, i);
 	b->done = i + 1;
+	enqueue(b, (uint32_t)(&b->r.m[i] - b->all));
+	b->enqueued++;
 	if (m->nb_segs != 1 && rte_pktmbuf_linearize(m) == 0)
 		b->r.b.kind[i] = BP_BURST_UNVERIFIED; /* parsed again: its bytes have moved */
 	writable = m->nb_segs == 1 && rte_mbuf_refcnt_read(m) == 1;
@@ -118,17 +126,25 @@ static void enforce(void *arg, uint32_t i)
 void bp_mqtt_enforce_frames(struct bp_worker *w, struct rte_graph *graph, struct rte_node *node,
 	struct rte_mbuf **m, uint16_t n)
 {
+	uint64_t differ = 0;
 	struct batch b;
 
 	b.w = w;
 	b.graph = graph;
 	b.node = node;
+	b.all = m;
+	b.enqueued = 0;
 	for (uint16_t i = 0; i < n; i = (uint16_t)(i + BP_MQTT_BURST)) {
 		const uint16_t some = RTE_MIN((uint16_t)(n - i), (uint16_t)BP_MQTT_BURST);
 
 		b.done = 0;
-		(void)bp_reading_begin(&b.r, w, m + i, some);
+		differ |= bp_mbuf_rearm(m[i]) ^ bp_mbuf_rearm(m[0]);
+		differ |= bp_reading_begin(&b.r, w, m + i, some);
 		bp_mqtt_burst_read(bp_mqtt_worker_of(w), &b.r.b, enforce, &b);
-		forward_allowed(&b, some);
+		keep_allowed(&b, some);
 	}
+	if (b.enqueued == 0 && differ >> BP_MBUF_REARM_PORT == 0)
+		rte_node_next_stream_move(graph, node, bp_forward_edge(w, m[0]->port));
+	else
+		enqueue(&b, n);
 }

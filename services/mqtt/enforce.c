@@ -337,18 +337,18 @@ void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 void bp_enforce_allowed(
 	struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b, uint32_t from, uint32_t to)
 {
-	for (uint32_t i = from; i < to; i++)
-		bp_judged_prefetch_flow(b->l[i].flow);
-	for (uint32_t i = from; i < to; i++)
-		bp_judged_prefetch(in, b->l[i].flow);
+	struct bp_judged_piece piece[BP_MQTT_BURST];
+
 	for (uint32_t i = from; i < to; i++) {
 		const uint8_t *frame = b->frame[i];
 		const uint32_t payload = bp_single_payload(frame);
-		const uint32_t end = BP_SINGLE_L3 + bp_be16(frame + BP_SINGLE_L3 + 2);
 
-		bp_judged_follow(in, b->l[i].flow, bp_be32(frame + BP_SINGLE_L4 + 4),
-			frame + payload, end - payload);
+		piece[i - from] = (struct bp_judged_piece){.flow = b->l[i].flow,
+			.data = frame + payload,
+			.seq = bp_be32(frame + BP_SINGLE_L4 + 4),
+			.n = BP_SINGLE_L3 + bp_be16(frame + BP_SINGLE_L3 + 2) - payload};
 	}
+	bp_judged_follow(in, piece, to - from);
 }
 
 void bp_enforce_refuse(struct bp_mqtt_worker *in, struct bp_flow *f)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/mqtt/judged.h"
 
+#include "proto/net/copy.h"
+#include "services/mqtt/burst.h"
 #include "services/mqtt/flow_memory.h"
 
 /* The bytes [base, end) of the stream, at data[start]. A killed process may have appended more than
@@ -114,25 +116,51 @@ bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n)
 	return reserve(in, f, f->next[BP_TO_BROKER], n);
 }
 
-void bp_judged_follow(
-	struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seq, const uint8_t *p, uint32_t n)
+static void follow(struct bp_mqtt_worker *in, const struct bp_judged_piece *p)
 {
-	if (reserve(in, f, seq, n) && at(in, f)->end == seq)
-		bp_judged_add(in, f, p, n);
+	if (reserve(in, p->flow, p->seq, p->n) && at(in, p->flow)->end == p->seq)
+		bp_judged_add(in, p->flow, p->data, p->n);
 	else
-		bp_judged_release(in, f);
+		bp_judged_release(in, p->flow);
 }
 
-void bp_judged_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+void bp_judged_follow(struct bp_mqtt_worker *in, const struct bp_judged_piece *piece, uint32_t n)
 {
-	const struct judged *j;
+	struct judged *block[BP_MQTT_BURST];
 
-	if (!bp_judged_any(f))
-		return;
-	j = at(in, f);
-	__builtin_prefetch(j, 1);
-	__builtin_prefetch((const uint8_t *)j + 64, 1);
-	__builtin_prefetch((const uint8_t *)j + 128, 1);
+	for (uint32_t i = 0; i < n; i++) {
+		__builtin_prefetch(&piece[i].flow->has_alias_max);
+		__builtin_prefetch(&piece[i].flow->judged);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		block[i] = bp_judged_any(piece[i].flow) ? at(in, piece[i].flow) : NULL;
+		__builtin_prefetch(block[i], 1);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct judged *j = block[i];
+
+		if (j != NULL)
+			__builtin_prefetch(j->data + start_of(j) + (j->end - base_of(j)), 1);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct bp_judged_piece *p = &piece[i];
+		struct judged *j = block[i];
+		uint32_t used;
+
+		/* an earlier piece may have moved it */
+		if (j == NULL || !bp_judged_any(p->flow) || j != at(in, p->flow) ||
+			j->end != p->seq) {
+			follow(in, p);
+			continue;
+		}
+		used = start_of(j) + (j->end - base_of(j));
+		if (used > room_of(in, p->flow) || p->n > room_of(in, p->flow) - used) {
+			follow(in, p);
+			continue;
+		}
+		bp_copy(j->data + used, p->data, p->n);
+		j->end += p->n;
+	}
 }
 
 void bp_judged_add(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *p, uint32_t n)
@@ -187,7 +215,8 @@ void bp_judged_acknowledge(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_
 	/* of a FIN one more, and nothing that was not forwarded */
 	if (more > j->end - base_of(j))
 		return;
-	set(j, ack, start_of(j) + more);
+	/* in the same few lines of memory, if the broker keeps up */
+	set(j, ack, ack == j->end ? 0 : start_of(j) + more);
 	j->had_earlier = 0;
 }
 

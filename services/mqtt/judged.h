@@ -21,17 +21,15 @@ bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n)
 uint32_t bp_judged_end(const struct bp_mqtt_worker *in, const struct bp_flow *f);
 /* Appends bytes for which there is room. */
 void bp_judged_add(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *p, uint32_t n);
-/* Appends p[0..n), bytes from `seq` on, behind which the stream's position is already. Without
- * memory they are among those that are not known. */
-void bp_judged_follow(
-	struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seq, const uint8_t *p, uint32_t n);
-/* Before that, in two steps. */
-static inline void bp_judged_prefetch_flow(const struct bp_flow *f)
-{
-	__builtin_prefetch(&f->has_alias_max);
-	__builtin_prefetch(&f->judged);
-}
-void bp_judged_prefetch(const struct bp_mqtt_worker *in, const struct bp_flow *f);
+/* Bytes that were judged, behind which the stream's position is already. */
+struct bp_judged_piece {
+	struct bp_flow *flow;
+	const uint8_t *data;
+	uint32_t seq, n;
+};
+/* Appends them, at most BP_MQTT_BURST pieces in the order of their streams. Without memory they are
+ * among those that are not known. */
+void bp_judged_follow(struct bp_mqtt_worker *in, const struct bp_judged_piece *piece, uint32_t n);
 /* The first of them; bytes before it were acknowledged, or, where there are doubts, forwarded
  * before the policy was in force: the broker may not have them. */
 uint32_t bp_judged_first(const struct bp_mqtt_worker *in, const struct bp_flow *f);

@@ -316,14 +316,16 @@ void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 
 	/* Fast path: in sequence, on a packet boundary, no held data, and complete packets only. */
 	if (frame->seq == f->next[dir] && f->stream[dir] == BP_STREAM_BOUNDARY && f->pending == 0 &&
-		!in->confirms && in->enforced == NULL &&
+		!in->confirms &&
 		(f->proof & (BP_FLOW_PROVEN | BP_FLOW_MARKED | BP_FLOW_WEBSOCKET)) ==
 			BP_FLOW_PROVEN &&
 		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_FIN | BP_TCP_RST | BP_TCP_ACK |
 					    BP_TCP_URG)) == BP_TCP_ACK &&
 		frame->n_more == 0 &&
 		!(f->flags & (BP_FLOW_CLOSED | BP_FLOW_FIN(0) | BP_FLOW_FIN(1))) &&
-		(f->next[!dir] - frame->ack <= BP_ACK_WINDOW || !bp_stream_tracked(f, !dir))) {
+		(f->next[!dir] - frame->ack <= BP_ACK_WINDOW || !bp_stream_tracked(f, !dir)) &&
+		(in->enforced == NULL ||
+			(dir == BP_FROM_BROKER && bp_enforce_before(in, f, frame)))) {
 		f->seen = in->now_ticks;
 		if (frame->payload_len == 0) {
 			bp_tally(in, BP_C_SEG_EMPTY);
