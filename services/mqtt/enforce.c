@@ -111,7 +111,7 @@ static void after_end(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 		answer(in, false, BP_TCP_RST | BP_TCP_ACK, f->next[BP_TO_BROKER], frame->ack);
 }
 
-/* Nobody can say what the bytes of this segment are. */
+/* The content of this segment is not known. */
 static void unjudged(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
 	if (!fails_closed(in)) {
@@ -138,7 +138,7 @@ static void forward_empty(
  */
 static bool is_ready(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
-	/* bytes that were forwarded before the policy was in force */
+	/* bytes that were forwarded before the policy was active */
 	if (f->pending & BP_FLOW_HELD(BP_TO_BROKER))
 		bp_hold_release(in, f, BP_TO_BROKER);
 	if (f->waiting[BP_TO_BROKER] != 0)
@@ -186,7 +186,7 @@ static bool admits(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp
 }
 
 /* Bytes of the segment before the first one that is kept: the broker has them, or they were
- * forwarded before the policy was in force. */
+ * forwarded before the policy was active. */
 static void before_first(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
 	uint32_t before, uint32_t old)
 {
@@ -328,7 +328,7 @@ void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 		after_end(in, f, frame);
 	else if (frame->to_broker)
 		of_client(in, f, frame);
-	else if (e->refused) /* bytes that were forwarded before the policy was in force */
+	else if (e->refused) /* bytes that were forwarded before the policy was active */
 		end(in, f, frame, f->next[BP_TO_BROKER]);
 	if (f->proof & BP_FLOW_REFUSED)
 		bp_judged_release(in, f);

@@ -31,7 +31,7 @@ struct bp_judged_piece {
  * among those that are not known. */
 void bp_judged_follow(struct bp_mqtt_worker *in, const struct bp_judged_piece *piece, uint32_t n);
 /* The first of them; bytes before it were acknowledged, or, where there are doubts, forwarded
- * before the policy was in force: the broker may not have them. */
+ * before the policy was active: the broker may not have them. */
 uint32_t bp_judged_first(const struct bp_mqtt_worker *in, const struct bp_flow *f);
 bool bp_judged_doubts(const struct bp_mqtt_worker *in, const struct bp_flow *f);
 /* Whether the broker was asked before, and did not say that it has them; it is asked now. */
