@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "killed.h"
 #include "rig.h"
 #include "websocket_peer.h"
 #include "tests/unit/proto/tls/hellos.h"
 #include "tests/unit/times.h"
 
-static struct rig rig, next;
 static struct rig_frames frames;
 
 /* Small tables: all of them are copied for each instruction. */
@@ -258,86 +258,10 @@ static void inspection_continues_after_restart(void **state)
 	close_all();
 }
 
-/* State of a process that the next one uses. */
-struct part {
-	void *of, *copy, *to;
-	size_t n;
-};
-static struct part part[16];
-static unsigned n_parts;
-
-static void add_part(void *of, void *to, size_t n)
-{
-	part[n_parts++] = (struct part){of, malloc(n), to, n};
-	assert_non_null(part[n_parts - 1].copy);
-}
-
-static void add_parts(void)
-{
-	const struct bp_shm *a = &rig.shm, *b = &next.shm;
-
-	n_parts = 0;
-	add_part(a->flows, b->flows, a->flows_len);
-	add_part(a->reassembly, b->reassembly, a->reassembly_len);
-	for (unsigned w = 0; w < a->workers; w++) {
-		const struct bp_ring *ring = bp_shm_ring(a, w), *to = bp_shm_ring(b, w);
-
-		add_part(ring->shared, to->shared, BP_RING_OVERHEAD + ring->capacity);
-		add_part(ring->reader, to->reader, sizeof(*ring->reader));
-	}
-	add_part(a->shared, b->shared, sizeof(*a->shared));
-	add_part(a->rule_state, b->rule_state, a->rule_state_len * sizeof(*a->rule_state));
-	add_part(a->windows.bucket, b->windows.bucket,
-		a->windows.buckets * sizeof(*a->windows.bucket));
-	add_part(a->windows.cells, b->windows.cells,
-		a->windows.buckets * BP_WINDOW_WAYS * a->windows.stride);
-	add_part(a->global, b->global, sizeof(*a->global));
-	add_part(a->watch.entry, b->watch.entry, a->watch.len * sizeof(*a->watch.entry));
-	add_part(a->watch.topic, b->watch.topic, a->watch.len * sizeof(*a->watch.topic));
-}
-
-/* The parts of the other process to the copies; whether any has changed since. */
-static bool look_at(pid_t pid)
-{
-	static uint8_t now[1 << 20];
-	struct iovec to[16], from[16];
-	bool changed = false;
-	size_t at = 0;
-
-	for (unsigned i = 0; i < n_parts; i++) {
-		assert_true(at + part[i].n <= sizeof(now));
-		to[i] = (struct iovec){now + at, part[i].n};
-		from[i] = (struct iovec){part[i].of, part[i].n};
-		at += part[i].n;
-	}
-	assert_int_equal(process_vm_readv(pid, to, n_parts, from, n_parts, 0), at);
-	for (unsigned i = 0; i < n_parts; i++) {
-		if (memcmp(part[i].copy, to[i].iov_base, part[i].n) != 0) {
-			memcpy(part[i].copy, to[i].iov_base, part[i].n);
-			changed = true;
-		}
-	}
-	return changed;
-}
-
-/* The next process begins with the copies. */
-static void begin_next(void)
-{
-	for (unsigned i = 0; i < n_parts; i++)
-		memcpy(part[i].to, part[i].copy, part[i].n);
-	for (unsigned w = 0; w < next.shm.workers; w++) {
-		struct bp_ring *ring = bp_shm_ring(&next.shm, w);
-
-		bp_ring_attach(ring, ring->shared, ring->reader, ring->capacity);
-	}
-	memset(next.shm.counters, 0, sizeof(*next.shm.counters));
-	rig_restart(&next);
-}
-
 /* The segment that was being read is sent again. */
 static void read_on(size_t frame, size_t step)
 {
-	begin_next();
+	killed_begin_next();
 	read_from(&next, frame);
 	if (rig_count(&next, BP_C_RESYNC_STARTED) != 0 ||
 		rig_count(&next, BP_C_NOT_INSPECTED_WEBSOCKET_MIDSTREAM) != 0 ||
@@ -358,17 +282,6 @@ static void child(size_t unit)
 	_exit(0);
 }
 
-static bool stopped_by(pid_t pid, int *sig)
-{
-	int status;
-
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (!WIFSTOPPED(status))
-		return false;
-	*sig = WSTOPSIG(status);
-	return true;
-}
-
 /* Batches of the given number of frames; 0: each by the general path. A batch is forwarded once all
  * of it was read.
  */
@@ -383,17 +296,17 @@ static void kill_at_every_instruction(uint32_t batch)
 		return;
 	}
 	open_all(batch);
-	add_parts();
+	killed_watch();
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
 		child(unit);
-	while (stopped_by(pid, &sig)) {
+	while (killed_stopped_by(pid, &sig)) {
 		if (sig == SIGSTOP) {
 			step = 0;
 			units++;
 		}
-		if (units != 0 && look_at(pid)) {
+		if (units != 0 && killed_look_at(pid)) {
 			read_on((units - 1) * unit, step);
 			kills++;
 		}
@@ -404,8 +317,7 @@ static void kill_at_every_instruction(uint32_t batch)
 	printf("killed after each of %zu stores\n", kills);
 	assert_int_equal(units, (frames.n + unit - 1) / unit);
 	assert_true(kills > 1000);
-	for (unsigned i = 0; i < n_parts; i++)
-		free(part[i].copy);
+	killed_unwatch();
 	close_all();
 }
 
@@ -469,7 +381,7 @@ static void absent_on(size_t unit, size_t step, uint64_t now_ns, uint64_t mono_n
 
 	next.now_ns = now_ns + (unit >= frames.n ? 30 * SECOND : 0);
 	next.mono_ns = mono_ns + (unit >= frames.n ? 30 * SECOND : 0) + 1; /* it takes a time */
-	begin_next();
+	killed_begin_next();
 	for (size_t i = unit; i < ABSENT_UNITS; i++)
 		do_absent_unit(&next, i);
 	for (unsigned i = 0; i < 3; i++) {
@@ -518,17 +430,17 @@ static void killed_at_every_instruction_of_absence(void **state)
 	rig_publish_text(&rig, &c, "plant/a", "1");
 	rig.record = NULL;
 	assert_int_equal(frames.n, ABSENT_UNITS - 2);
-	add_parts();
+	killed_watch();
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
 		absent_child();
-	while (stopped_by(pid, &sig)) {
+	while (killed_stopped_by(pid, &sig)) {
 		if (sig == SIGSTOP) {
 			step = 0;
 			units++;
 		}
-		if (units != 0 && look_at(pid)) {
+		if (units != 0 && killed_look_at(pid)) {
 			absent_on(units - 1, step, rig.now_ns, rig.mono_ns);
 			kills++;
 		}
@@ -539,8 +451,7 @@ static void killed_at_every_instruction_of_absence(void **state)
 	printf("killed after each of %zu stores\n", kills);
 	assert_int_equal(units, ABSENT_UNITS);
 	assert_true(kills > 100);
-	for (unsigned i = 0; i < n_parts; i++)
-		free(part[i].copy);
+	killed_unwatch();
 	rig_frames_free(&frames);
 	rig_close(&rig);
 	rig_close(&next);
