@@ -122,8 +122,11 @@ def test_connections_are_read_on_after_kills(lab, gateway, tmp_path):
         g.kill_plane("data plane")
         fleet.go_on(RATE)
         counted = g.counted()  # of this process
-        assert counted["connections_adopted"] == CONNECTIONS, counted
-        assert not any(counted.get(c) for c in ("resync_started", "connections_midstream", "connections_not_adopted")), counted
+        # until its socket is bound, the driver af_packet receives from all interfaces: on a busy machine also the
+        # connection of the publisher, which passes another one
+        foreign = counted.get("connections_midstream", 0)
+        assert foreign <= 1 and counted.get("resync_started", 0) <= 2 * foreign, str(counted)
+        assert 0 <= counted["connections_adopted"] - CONNECTIONS <= 1 and "connections_not_adopted" not in counted, str(counted)
     fleet.finish()
     due = set(range(1000, 1000 + fleet.n))
 
