@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "shm/hash.h"
 #include "shm/rules/policy_index.h"
 #include "shm/rules/policy_value.h"
 
@@ -392,35 +391,6 @@ static enum met matches(
 	return both(met, is_of_packet(r, t->packet));
 }
 
-/* An address, of IPv6 its /64: one client has all others of that. */
-static uint64_t address_key(const struct bp_policy_packet_view *p)
-{
-	return bp_hash_bytes(p->hash_key, p->address, p->ip6 ? 8 : 4);
-}
-
-/*
- * Of the rule and a client, an address or a topic. A client is its identifier at its address: with
- * the identifier of another client a sender does not use that one's rate.
- */
-static uint64_t rate_key(const struct bp_policy_rule *r, const struct bp_policy_packet_view *p)
-{
-	uint64_t h;
-
-	if (r->rate_per == BP_POLICY_PER_TOPIC) {
-		h = bp_hash_bytes(p->hash_key, p->topic, p->topic_len);
-	} else {
-		h = address_key(p);
-		if (r->rate_per == BP_POLICY_PER_CLIENT && p->client != NULL) {
-			const uint64_t key[2] = {h, p->hash_key[1]};
-
-			h = bp_hash_bytes(key, p->client, p->client_len);
-		}
-	}
-	h = bp_mix64(h ^ r->uid) | 1;
-	return r->rate_per == BP_POLICY_PER_ADDRESS ? h | BP_POLICY_KEY_LASTING
-						    : h & ~BP_POLICY_KEY_LASTING;
-}
-
 /*
  * The rate of a rule, whose other conditions are met: to be called for each packet once, in the
  * order of the rules, and for no rule after the one that decides, because it counts the packet.
@@ -434,7 +404,7 @@ static enum met rate_is(const struct bp_policy_rule *r, const struct bp_policy_p
 		return YES;
 	if (p->rates == NULL)
 		return UNKNOWN;
-	exceeded = bp_policy_rate_exceeded(p->rates, rate_key(r, p), r->rate_period_ns,
+	exceeded = bp_policy_rate_exceeded(p->rates, bp_policy_rate_key(r, p), r->rate_period_ns,
 		r->rate_depth_ns, p->mono_ns, &evicted);
 	d->steps += STEP_RATE;
 	d->buckets_evicted += evicted;

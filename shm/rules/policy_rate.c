@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stddef.h>
 
+#include "shm/hash.h"
+#include "shm/rules/policy.h"
 #include "shm/rules/policy_rate.h"
 
 /* The time of a worker, which is that of its burst, is behind that of another one by less. */
@@ -109,4 +111,29 @@ bool bp_policy_rate_exceeded(const struct bp_policy_rates *t, uint64_t key, uint
 		if (swap(&b->full_ns, &full, now_ns + ahead + period_ns))
 			return false;
 	}
+}
+
+/* An address, of IPv6 its /64: one client has all others of that. */
+static uint64_t address_key(const struct bp_policy_packet_view *p)
+{
+	return bp_hash_bytes(p->hash_key, p->address, p->ip6 ? 8 : 4);
+}
+
+uint64_t bp_policy_rate_key(const struct bp_policy_rule *r, const struct bp_policy_packet_view *p)
+{
+	uint64_t h;
+
+	if (r->rate_per == BP_POLICY_PER_TOPIC) {
+		h = bp_hash_bytes(p->hash_key, p->topic, p->topic_len);
+	} else {
+		h = address_key(p);
+		if (r->rate_per == BP_POLICY_PER_CLIENT && p->client != NULL) {
+			const uint64_t key[2] = {h, p->hash_key[1]};
+
+			h = bp_hash_bytes(key, p->client, p->client_len);
+		}
+	}
+	h = bp_mix64(h ^ r->uid) | 1;
+	return r->rate_per == BP_POLICY_PER_ADDRESS ? h | BP_POLICY_KEY_LASTING
+						    : h & ~BP_POLICY_KEY_LASTING;
 }

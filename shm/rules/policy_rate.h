@@ -42,4 +42,13 @@ uint64_t bp_policy_rates_len(uint64_t n);
 bool bp_policy_rate_exceeded(const struct bp_policy_rates *t, uint64_t key, uint64_t period_ns,
 	uint64_t depth_ns, uint64_t now_ns, bool *evicted);
 
+struct bp_policy_rule;
+struct bp_policy_packet_view;
+/*
+ * The key of a packet that a rule with a rate counts: of the rule and a client, an address or a
+ * topic. A client is its identifier at its address: with the identifier of another client a sender
+ * does not use that one's rate.
+ */
+uint64_t bp_policy_rate_key(const struct bp_policy_rule *r, const struct bp_policy_packet_view *p);
+
 #endif

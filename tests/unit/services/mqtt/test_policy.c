@@ -398,8 +398,8 @@ static void invented_clients(void **state)
 	r->rate_per = BP_POLICY_PER_CLIENT;
 	r->rate = (struct bp_policy_rate){1, 3600};
 	load();
-	for (char id = 'a'; id <= 'z'; id++)
-		nth_connected(true, (unsigned)id, (const char[]){id, '\0'}, NULL, NULL);
+	for (unsigned n = 0; n < 26; n++)
+		nth_connected(true, n + 1, (const char[]){(char)('a' + n), '\0'}, NULL, NULL);
 	assert_int_equal(decisions(1), 16);
 	assert_int_equal(decisions(2), 0);
 	assert_true(rig_count(&rig, BP_C_POLICY_BUCKET_EVICTED) >= 7);
