@@ -27,6 +27,8 @@ enum bp_policy_action {
 	BP_POLICY_ALLOW,
 	BP_POLICY_OBSERVE, /* forwarded, counted, and reported as an event */
 	BP_POLICY_CLOSE,   /* not forwarded: the connection ends for both of its ends */
+	/* Publications and topic filters are forwarded with another topic; all else as CLOSE. */
+	BP_POLICY_BLANK,
 	BP_POLICY_ACTIONS,
 	/* results only */
 	BP_POLICY_UNDECIDED = BP_POLICY_ACTIONS, /* what a rule asks for is not known */
@@ -84,6 +86,9 @@ struct bp_policy_rule_spec {
 
 /* What happens to a connection of which inspection cannot say what its packets are. */
 enum bp_policy_fail { BP_POLICY_FAIL_OPEN, BP_POLICY_FAIL_CLOSED };
+/* What happens to a packet of action BLANK whose topic cannot be overwritten. */
+enum bp_policy_fallback { BP_POLICY_FALLBACK_CLOSE, BP_POLICY_FALLBACK_PASS };
+#define BP_POLICY_QUARANTINE_MAX 63 /* bytes of the topic of refused publications */
 
 /*
  * Slots of statistics: 0 is that of the default. There are twice as many as rules, so that each new
@@ -96,8 +101,11 @@ static inline uint64_t bp_policy_stat_slots(uint32_t max_rules)
 
 struct bp_policy_spec {
 	bool given;
-	uint8_t preset; /* enum bp_policy_action of packets that match no rule */
-	uint8_t fail;   /* enum bp_policy_fail; of a policy that refuses packets */
+	uint8_t preset;   /* enum bp_policy_action of packets that match no rule */
+	uint8_t fail;     /* enum bp_policy_fail; of a policy that refuses packets */
+	uint8_t fallback; /* enum bp_policy_fallback */
+	/* Of action BLANK: begins with $, and its second character is not '-'. */
+	char quarantine[BP_POLICY_QUARANTINE_MAX + 1];
 	uint32_t n_rules;
 	struct bp_policy_rule_spec *rules; /* owned by the configuration */
 };

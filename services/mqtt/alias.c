@@ -14,6 +14,7 @@
 struct topic {
 	uint64_t hash; /* so that a use does not read the text, which may be 64 KiB */
 	uint16_t len;
+	uint8_t filed; /* see bp_alias_file() */
 	uint8_t text[];
 };
 
@@ -68,8 +69,10 @@ static void keep(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	bp_reassembly_ref ref = find(in, f, dir, alias);
 	struct topic *t;
 
-	if (ref != 0 && topic_at(in, ref)->hash == hash)
+	if (ref != 0 && topic_at(in, ref)->hash == hash) {
+		topic_at(in, ref)->filed = 0;
 		return;
+	}
 	if (ref != 0)
 		f->session |= BP_SESSION_ALIAS_CHANGED;
 	if (ref == 0 || bp_reassembly_size(in->reassembly, ref) < need) {
@@ -85,6 +88,7 @@ static void keep(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	t = topic_at(in, ref);
 	t->hash = hash;
 	t->len = len;
+	t->filed = 0;
 	memcpy(t->text, text, len);
 }
 
@@ -137,6 +141,22 @@ enum bp_alias bp_alias_use(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 	return BP_ALIAS_OK;
 }
 
+void bp_alias_file(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_publish *p)
+{
+	const bp_reassembly_ref ref = p->alias != 0 ? find(in, f, BP_TO_BROKER, p->alias) : 0;
+
+	if (ref != 0)
+		topic_at(in, ref)->filed = 1;
+}
+
+bool bp_alias_is_filed(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_mqtt_publish *p)
+{
+	const bp_reassembly_ref ref = p->alias != 0 ? find(in, f, BP_TO_BROKER, p->alias) : 0;
+
+	return ref != 0 && topic_at(in, ref)->filed && p->topic == topic_at(in, ref)->text;
+}
+
 bool bp_alias_topic(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
 	struct bp_mqtt_publish *p)
 {
@@ -165,7 +185,8 @@ void bp_alias_discard_one(
 	discard_one(in, f, dir, alias);
 }
 
-/* Copies one topic to text[0..*left). False: it is invalid, or does not fit. */
+/* Copies one topic to text[0..*left). False: it is invalid, or does not fit, or is not that of the
+ * broker. */
 static bool peek_topic(const struct bp_arena *a, const uint64_t key[2], bp_reassembly_ref ref,
 	struct bp_record_alias *out, uint8_t *text, size_t left)
 {
@@ -173,7 +194,7 @@ static bool peek_topic(const struct bp_arena *a, const uint64_t key[2], bp_reass
 	uint64_t n;
 
 	if (bp_reassembly_peek(a->memory, a->bytes, ref, &head, sizeof(head)) < sizeof(head) ||
-		head.len == 0 || left < sizeof(head) + head.len)
+		head.len == 0 || head.filed || left < sizeof(head) + head.len)
 		return false;
 	n = bp_reassembly_peek(a->memory, a->bytes, ref, text, sizeof(head) + head.len);
 	out->topic = text + offsetof(struct topic, text);

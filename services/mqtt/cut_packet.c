@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/enforcement.h"
 #include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
@@ -207,6 +208,7 @@ void bp_cut_begin(
 		return;
 	}
 	total = fixed.header_len + fixed.remaining;
+	bp_enforce_packet(in, p, n, in->packet_seq);
 	if (!worth_reassembly(in, f, dir, &fixed, p, n, &head))
 		return;
 	if (!reassemble_first(in, f, dir, &head, p, n)) {
@@ -249,6 +251,7 @@ static uint32_t reassemble_header(struct bp_mqtt_worker *in, struct bp_flow *f, 
 		bp_packet_read(in, f, dir, &fixed, header + have, seq + taken - have, NULL);
 		return taken;
 	}
+	bp_enforce_packet(in, header, have, seq + taken - have);
 	if (!worth_reassembly(in, f, dir, &fixed, header, have, &head))
 		return taken;
 	if (!reassemble_first(in, f, dir, &head, header, have)) {
@@ -298,6 +301,7 @@ static uint32_t reassemble_body(struct bp_mqtt_worker *in, struct bp_flow *f, un
 			&c->head);
 		bp_cut_drop(in, f, dir);
 	} else if (fixed.type == BP_MQTT_PUBLISH && !f->reassembly_decided[dir]) {
+		bp_enforce_packet(in, c->packet, have, seq + take - have);
 		worth_reassembly(in, f, dir, &fixed, c->packet, have, &c->head);
 	}
 	return take;

@@ -10,11 +10,12 @@
 #include "services/mqtt/stream.h"
 
 /*
- * A policy that refuses packets (action close). See enforce.h for what is forwarded of a client's
- * stream. A refused packet ends its connection: for the broker with RST; for the client with an
- * answer of MQTT and FIN where MQTT has one, else with RST. All later segments of the connection
- * are dropped, and answered with RST, as by a host that has no such connection (RFC 9293 3.10.7.1):
- * the number that it needs is in the acknowledgement of the segment.
+ * A policy that refuses packets (actions close and blank, for the latter see blank.c). See
+ * enforce.h for what is forwarded of a client's stream. A refused packet ends its connection: for
+ * the broker with RST; for the client with an answer of MQTT and FIN where MQTT has one, else with
+ * RST. All later segments of the connection are dropped, and answered with RST, as by a host that
+ * has no such connection (RFC 9293 3.10.7.1): the number that it needs is in the acknowledgement of
+ * the segment.
  */
 
 #define NOT_AUTHORIZED 0x87 /* MQTT 5.0, 3.2.2.2, 3.14.2.1 */
@@ -185,20 +186,29 @@ static bool admits(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp
 	return e->reserved;
 }
 
+/* Bytes of the segment that are kept, `n` from its byte `at` on. */
+static void restore(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
+	uint32_t at, uint32_t n)
+{
+	struct bp_enforced *e = in->enforced;
+
+	if (!bp_judged_restore(in, f, frame->seq + at, e->payload + at, n))
+		return;
+	e->changed = true;
+	bp_tally(in, BP_C_POLICY_RESTORED);
+}
+
 /* Bytes of the segment before the first one that is kept: the broker has them, or they were
  * forwarded before the policy was active. */
 static void before_first(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
 	uint32_t before, uint32_t old)
 {
-	struct bp_enforced *e = in->enforced;
-
 	if (!bp_judged_doubts(in, f)) {
 		forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
 	} else if (!fails_closed(in)) {
 		bp_tally(in, BP_C_POLICY_FAILED_OPEN);
 		if (old > before)
-			e->changed = bp_judged_restore(
-				in, f, frame->seq + before, e->payload + before, old - before);
+			restore(in, f, frame, before, old - before);
 	} else if (bp_judged_asked(in, f)) {
 		unjudged(in, f, frame);
 	} else {
@@ -226,9 +236,7 @@ static void forward(struct bp_mqtt_worker *in, struct bp_flow *f, const struct b
 	if ((int32_t)before > 0)
 		before_first(in, f, frame, before, old);
 	else if (old != 0)
-		e->changed = bp_judged_restore(in, f, frame->seq, e->payload, old);
-	if (e->changed)
-		bp_tally(in, BP_C_POLICY_RESTORED);
+		restore(in, f, frame, 0, old);
 }
 
 /* Both ends, or one by RST, have closed the connection. */

@@ -17,6 +17,27 @@ void bp_enforce_refuse(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* There is no decision about it: mqtt.policy.fail. */
 void bp_enforce_undecided(struct bp_mqtt_worker *in, struct bp_flow *f);
 
+/* With or without in->enforced. The packet that is being read: its first `have` bytes, and the
+ * number of the first one. */
+static inline void bp_enforce_packet(
+	struct bp_mqtt_worker *in, const uint8_t *packet, uint32_t have, uint32_t seq)
+{
+	if (__builtin_expect(in->enforced == NULL, 1))
+		return;
+	in->enforced->packet = packet;
+	in->enforced->packet_have = have;
+	in->enforced->packet_seq = seq;
+}
+
+struct bp_policy_packet_view;
+/* blank.c, with or without in->enforced. What is done for an action about `v`, a packet that is
+ * being read: another one than BLANK where its topic cannot be overwritten, which is counted. */
+uint8_t bp_blank_action(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_policy_packet_view *v, uint8_t action);
+/* Overwrites the topic of `v`, for which that was BLANK. */
+void bp_blank_topic(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_policy_packet_view *v);
+
 static inline bool bp_enforce_refused(const struct bp_mqtt_worker *in)
 {
 	return in->enforced != NULL && in->enforced->refused;

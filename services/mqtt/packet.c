@@ -329,6 +329,7 @@ static void packet(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 
 	bp_tally(in, BP_C_MQTT_PACKETS);
 	bp_work_add(&in->work, BP_WORK_PACKET);
+	bp_enforce_packet(in, body - fixed->header_len, fixed->header_len + fixed->remaining, seq);
 	if (f->pending & BP_FLOW_PUSHED(dir)) {
 		bp_resync_request(in, f, dir, fixed, body, seq);
 	} else if (__builtin_expect(f->stream[!dir] == BP_STREAM_RESYNC, 0) &&

@@ -4,6 +4,7 @@
 #include "services/mqtt/packets.h"
 #include "services/mqtt/policy.h"
 #include "services/mqtt/policy_cache.h"
+#include "services/mqtt/publications.h"
 #include "shm/hash.h"
 #include "shm/rules/policy.h"
 
@@ -60,7 +61,7 @@ static void add(_Atomic uint64_t *n)
 }
 
 static void count(struct bp_mqtt_worker *in, struct bp_flow *f,
-	const struct bp_policy_packet_view *v, const struct bp_policy_decision *d)
+	const struct bp_policy_packet_view *v, struct bp_policy_decision *d)
 {
 	struct bp_policy_stats *s = &in->policy_stats[d->slot < in->policy_slots ? d->slot : 0];
 
@@ -73,11 +74,14 @@ static void count(struct bp_mqtt_worker *in, struct bp_flow *f,
 	add(&s->matched);
 	if (d->action == BP_POLICY_ALLOW)
 		return;
+	d->action = bp_blank_action(in, f, v, d->action);
 	bp_tally(in, d->action == BP_POLICY_OBSERVE ? BP_C_POLICY_OBSERVED : BP_C_POLICY_REFUSED);
 	if (d->action == BP_POLICY_CLOSE)
 		bp_enforce_refuse(in, f);
 	atomic_store_explicit(&s->matched_ns, in->now_ns, memory_order_relaxed);
 	bp_event_policy(in, f, v, d);
+	if (d->action == BP_POLICY_BLANK)
+		bp_blank_topic(in, f, v);
 }
 
 /* From the cache, or by a search. `topic`: the hash of that of a publication; 0: other packets. */
@@ -130,14 +134,12 @@ void bp_policy_prefetch_decision(
 		__builtin_prefetch(bp_reassembly_data(in->reassembly, f->client_id));
 }
 
-enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
+static enum bp_policy_next next_of(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_mqtt_publish *p, uint64_t topic, bool whole)
 {
 	struct bp_policy_packet_view v;
 	struct bp_policy_decision d;
 
-	if (!bp_policy_is_given(in))
-		return BP_POLICY_ALL_ALLOWED;
 	view_init(&v, in, f, BP_POLICY_PUBLISH);
 	v.topic = p->topic;
 	v.topic_len = p->topic_len;
@@ -149,9 +151,29 @@ enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow 
 	v.packet_size = p->packet_len;
 	if (!decide(in, f, &v, topic, &d))
 		return BP_POLICY_DECIDE_EACH;
+	if (d.action == BP_POLICY_BLANK)
+		return BP_POLICY_BLANKED;
 	return d.action == BP_POLICY_NEEDS_PAYLOAD      ? BP_POLICY_WAIT
 	       : d.action == BP_POLICY_ALLOW && d.fixed ? BP_POLICY_ALL_ALLOWED
 							: BP_POLICY_DECIDE_EACH;
+}
+
+enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_mqtt_publish *p, uint64_t topic, bool whole)
+{
+	const bool filed = p->alias != 0 && bp_alias_is_filed(in, f, p);
+	enum bp_policy_next next = BP_POLICY_ALL_ALLOWED;
+
+	if (in->enforced != NULL)
+		in->enforced->filed = filed;
+	if (bp_policy_is_given(in))
+		next = next_of(in, f, p, topic, whole);
+	if ((next != BP_POLICY_BLANKED && !filed) || next == BP_POLICY_WAIT ||
+		bp_enforce_refused(in))
+		return next;
+	bp_tally(in, BP_C_POLICY_BLANKED);
+	bp_alias_file(in, f, p);
+	return BP_POLICY_BLANKED;
 }
 
 /* ---- connections ---- */
@@ -280,5 +302,7 @@ void bp_policy_subscribe(
 		skip_share(&v);
 		if (!decide(in, f, &v, 0, &d) || bp_enforce_refused(in))
 			return;
+		if (d.action == BP_POLICY_BLANK)
+			bp_tally(in, BP_C_POLICY_BLANKED);
 	}
 }

@@ -32,6 +32,7 @@ enum bp_policy_next {
 	BP_POLICY_ALL_ALLOWED, /* all publications of the connection with this topic */
 	BP_POLICY_DECIDE_EACH,
 	BP_POLICY_WAIT,
+	BP_POLICY_BLANKED, /* this one has another topic at the broker */
 };
 enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_mqtt_publish *p, uint64_t topic, bool whole);

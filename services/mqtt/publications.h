@@ -86,6 +86,11 @@ enum bp_alias { BP_ALIAS_OK, BP_ALIAS_UNMAPPED, BP_ALIAS_BAD };
 enum bp_alias bp_alias_use(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	struct bp_mqtt_publish *p, uint64_t *hash);
 void bp_alias_discard(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
+/* The broker has another topic for the alias of `p`: the PUBLISH with that was overwritten. */
+void bp_alias_file(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_publish *p);
+/* Whether `p`, of a client, has its topic from such an alias. */
+bool bp_alias_is_filed(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_mqtt_publish *p);
 /* Adopts the aliases of an earlier process that are consistent; false: none, and nothing is
  * claimed. */
 bool bp_alias_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);

@@ -393,11 +393,10 @@ static bool reads_data(
 /*
  * Writes the rules that the topic matches to the flow's memo. Both directions share the memo, so a
  * topic that is valid in only one of them is not stored. Neither is one whose publications the
- * policy decides about one by one. PAYLOAD_DECIDED: it has, about this one. Returns false if it
- * needs the whole payload for that.
+ * policy decides about one by one. PAYLOAD_DECIDED: it has, about this one.
  */
 enum payload { PAYLOAD_BEGINS, PAYLOAD_WHOLE, PAYLOAD_DECIDED };
-static bool look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+static enum bp_policy_next look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_publish *p, uint64_t hash, enum payload payload)
 {
 	const uint8_t *topic = p->topic;
@@ -416,6 +415,8 @@ static bool look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 		bp_policy_unread(in, f, dir);
 	else if (payload != PAYLOAD_DECIDED)
 		next = bp_policy_publish(in, f, p, hash, payload == PAYLOAD_WHOLE);
+	if (next == BP_POLICY_BLANKED)
+		return next;
 	if (counts && in->rules->generation != 0) {
 		match(in, topic, len, gather, &m);
 		sparkplug = in->rules->n_sparkplug != 0 && bp_sparkplug_is_topic(topic, len) &&
@@ -426,7 +427,22 @@ static bool look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 					    : m.rule[0];
 	f->memo_hash = hash;
 	f->memo_gen = next == BP_POLICY_ALL_ALLOWED && (bits & ~f->known) == 0 ? in->gen : 0;
-	return next != BP_POLICY_WAIT;
+	return next;
+}
+
+/* Of an alias that has another topic at the broker. */
+static bool is_filed(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
+	const struct bp_mqtt_publish *p)
+{
+	return p->alias != 0 && dir == BP_TO_BROKER && bp_alias_is_filed(in, f, p);
+}
+
+/* The broker knows its identifier, for publications that are sent again. */
+static void note_blanked(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_mqtt_publish *p)
+{
+	if (p->qos == 2)
+		(void)bp_qos2_begin(in, f, dir, p->packet_id);
 }
 
 /* The hash covers the topic's length. */
@@ -526,6 +542,7 @@ static bool read_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 {
 	struct bp_mqtt_view view = bp_publish_view(in, f, dir);
 	enum bp_mqtt_error e;
+	enum bp_policy_next next;
 
 	bp_journal_deepen(in->journal, f);
 	e = head == NULL ? bp_mqtt_publish(&view, f->version, flags, body, len, p)
@@ -542,7 +559,7 @@ static bool read_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 		bp_policy_unread(in, f, dir);
 		return false;
 	}
-	if (memo_matches(in, f, *hash)) {
+	if (memo_matches(in, f, *hash) && !is_filed(in, f, dir, p)) {
 		bp_tally(in, BP_C_TOPIC_CACHE_HIT);
 		return true;
 	}
@@ -551,9 +568,13 @@ static bool read_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 		return false;
 	}
 	/* the head of a packet that was cut may have been complete before */
-	(void)look_up(in, f, dir, p, *hash,
+	next = look_up(in, f, dir, p, *hash,
 		head != NULL && f->reassembly_decided[dir] == BP_REASSEMBLY_WHOLE ? PAYLOAD_DECIDED
 										  : PAYLOAD_WHOLE);
+	if (next == BP_POLICY_BLANKED) {
+		note_blanked(in, f, dir, p);
+		return false;
+	}
 	return !bp_enforce_refused(in);
 }
 
@@ -662,6 +683,7 @@ enum bp_publish_decision bp_publish_decide(struct bp_mqtt_worker *in, struct bp_
 	struct bp_mqtt_view view = bp_publish_view(in, f, dir);
 	struct bp_mqtt_publish p;
 	enum bp_mqtt_error e;
+	enum bp_policy_next next = BP_POLICY_DECIDE_EACH;
 	uint64_t hash;
 
 	if (!in->evaluates[dir]) {
@@ -683,22 +705,26 @@ enum bp_publish_decision bp_publish_decide(struct bp_mqtt_worker *in, struct bp_
 		count_publish(in, f, &p);
 		return BP_PUBLISH_SKIP;
 	}
-	if (!memo_matches(in, f, hash)) {
+	if (!memo_matches(in, f, hash) || is_filed(in, f, dir, &p)) {
 		if (!bp_within_budget(in)) {
 			bp_policy_unread(in, f, dir);
 			count_publish(in, f, &p);
 			return bp_enforce_refused(in) ? BP_PUBLISH_NOT_INSPECTED : BP_PUBLISH_SKIP;
 		}
-		if (!look_up(in, f, dir, &p, hash, PAYLOAD_BEGINS))
+		next = look_up(in, f, dir, &p, hash, PAYLOAD_BEGINS);
+		if (next == BP_POLICY_WAIT)
 			return BP_PUBLISH_WAIT;
 		if (bp_enforce_refused(in))
 			return BP_PUBLISH_NOT_INSPECTED;
 	}
-	if (f->memo_rule != BP_RULE_NONE)
+	if (next != BP_POLICY_BLANKED && f->memo_rule != BP_RULE_NONE)
 		return BP_PUBLISH_EVALUATE; /* counted when it is whole */
 	if (view.violations != 0 && dir == BP_TO_BROKER)
 		bp_mqtt_suspicious(in, f, view.violations);
 	count_publish(in, f, &p);
-	bp_tally(in, BP_C_MATCH_NONE);
+	if (next == BP_POLICY_BLANKED)
+		note_blanked(in, f, dir, &p);
+	else
+		bp_tally(in, BP_C_MATCH_NONE);
 	return BP_PUBLISH_SKIP;
 }

@@ -281,6 +281,9 @@ int bp_policy_image_write(struct bp_ruleset *h, uint8_t *image, const struct bp_
 	h->policy_given = spec->given;
 	h->policy_fail = spec->fail;
 	h->policy_refuses = refuses(spec);
+	h->policy_fallback = spec->fallback;
+	h->policy_quarantine_len = (uint8_t)strlen(spec->quarantine);
+	memcpy(h->policy_quarantine, spec->quarantine, h->policy_quarantine_len);
 	return 0;
 }
 
@@ -316,7 +319,9 @@ static bool rule_valid(const struct bp_ruleset *rs, const struct bp_policy_rule 
 bool bp_policy_image_valid(const struct bp_ruleset *rs)
 {
 	if (rs->policy_preset >= BP_POLICY_ACTIONS || rs->policy_given > 1 ||
-		rs->policy_refuses > 1 || rs->policy_fail > BP_POLICY_FAIL_CLOSED)
+		rs->policy_refuses > 1 || rs->policy_fail > BP_POLICY_FAIL_CLOSED ||
+		rs->policy_fallback > BP_POLICY_FALLBACK_PASS ||
+		rs->policy_quarantine_len > BP_POLICY_QUARANTINE_MAX)
 		return false;
 	if (rs->n_policy == 0)
 		return true;

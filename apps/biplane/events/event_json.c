@@ -250,6 +250,7 @@ static json_t *policy(const struct bp_event_json *x, const struct bp_event *e, j
 	static const char *const action[] = {
 		[BP_POLICY_OBSERVE] = "observe",
 		[BP_POLICY_CLOSE] = "close",
+		[BP_POLICY_BLANK] = "blank",
 	};
 	const struct tuple t = tuple_of(e);
 	const char *name = NAME(packet, e->action), *taken = NAME(action, e->reason);

@@ -26,9 +26,12 @@ static const char *rule_text(const struct bp_ruleset *rs, uint32_t rule, char ou
 
 static const char *verb(uint8_t action)
 {
-	return action == BP_POLICY_ALLOW     ? "allows"
-	       : action == BP_POLICY_OBSERVE ? "observes"
-					     : "refuses";
+	static const char *const verbs[BP_POLICY_ACTIONS] = {[BP_POLICY_ALLOW] = "allows",
+		[BP_POLICY_OBSERVE] = "observes",
+		[BP_POLICY_CLOSE] = "refuses",
+		[BP_POLICY_BLANK] = "blanks"};
+
+	return verbs[action];
 }
 
 /* What is refused raises no alarm. */

@@ -10,8 +10,10 @@
 #define TRIES 3             /* as for the rules of alarms */
 #define DEFAULT "(default)" /* no name of a rule */
 
-static const char *const action_name[BP_POLICY_ACTIONS] = {
-	[BP_POLICY_ALLOW] = "allow", [BP_POLICY_OBSERVE] = "observe", [BP_POLICY_CLOSE] = "close"};
+static const char *const action_name[BP_POLICY_ACTIONS] = {[BP_POLICY_ALLOW] = "allow",
+	[BP_POLICY_OBSERVE] = "observe",
+	[BP_POLICY_CLOSE] = "close",
+	[BP_POLICY_BLANK] = "blank"};
 
 /* The rules in a bank, read where they are, as those of alarms: no offset leads out of it. */
 static uint32_t rules_in_bank(

@@ -378,6 +378,10 @@
 	X(POLICY_REFUSED, POLICY, "policy_packets_refused", "packets that the policy refuses")     \
 	X(POLICY_CLOSED, POLICY, "policy_connections_closed",                                      \
 		"connections that the policy has ended")                                           \
+	X(POLICY_BLANKED, POLICY, "policy_packets_blanked",                                        \
+		"publications and topic filters that the broker receives with another topic")      \
+	X(POLICY_BLANK_FALLBACK, POLICY, "policy_blank_fallback",                                  \
+		"packets of action blank that cannot be overwritten (mqtt.policy.fallback)")       \
 	X(POLICY_NO_ANSWER, POLICY, "policy_answers_not_sent",                                     \
 		"answers of the policy that were not sent: no memory, or headers unknown")         \
 	X(POLICY_FAILED_OPEN, POLICY, "policy_failed_open",                                        \

@@ -12,8 +12,10 @@
 #include "apps/biplane/text_value.h"
 #include "shm/rules/policy_value.h"
 
-static const char *const action_name[BP_POLICY_ACTIONS] = {
-	[BP_POLICY_ALLOW] = "allow", [BP_POLICY_OBSERVE] = "observe", [BP_POLICY_CLOSE] = "close"};
+static const char *const action_name[BP_POLICY_ACTIONS] = {[BP_POLICY_ALLOW] = "allow",
+	[BP_POLICY_OBSERVE] = "observe",
+	[BP_POLICY_CLOSE] = "close",
+	[BP_POLICY_BLANK] = "blank"};
 static const char *const packet_name[BP_POLICY_PACKETS] = {[BP_POLICY_ANY] = "any",
 	[BP_POLICY_CONNECT] = "connect",
 	[BP_POLICY_WILL] = "will",

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/mqtt.h"
+#include "services/mqtt/enforcement.h"
+#include "services/mqtt/judged.h"
+#include "shm/rules/policy.h"
+
+/*
+ * Action blank of the policy: before its first byte is forwarded, the topic of a refused PUBLISH is
+ * overwritten with the quarantine topic, and a refused topic filter with one that no publication
+ * has, both of the same length. They begin with $, which no filter that begins with a wildcard
+ * matches (MQTT 5.0, 4.7.2). The packet is otherwise unchanged, so the broker acknowledges it.
+ * enforce.c keeps the bytes for retransmissions.
+ */
+
+/* Where a text of the packet that is being read is in the payload of the segment. NULL: not there:
+ * some of it was forwarded before, or it is that of an alias. */
+static uint8_t *in_payload(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, const uint8_t *text, uint32_t n)
+{
+	const struct bp_enforced *e = in->enforced;
+	const uintptr_t in_packet = (uintptr_t)text - (uintptr_t)e->packet;
+	uint32_t seq, at;
+
+	if (in_packet > e->packet_have || n > e->packet_have - in_packet)
+		return NULL;
+	seq = e->packet_seq + (uint32_t)in_packet;
+	at = seq - in->frame->seq;
+	if ((int32_t)(seq - bp_judged_end(in, f)) < 0 || at > in->frame->payload_len ||
+		n > in->frame->payload_len - at)
+		return NULL;
+	return e->payload + at;
+}
+
+/* The packet with this topic is not retained at the broker. */
+static uint8_t *fixed_header(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return in_payload(in, f, in->enforced->packet, 1);
+}
+
+/* Refused publications of one byte would reach the clients with a refused filter of one byte, such
+ * as #: the only text of one byte that begins with $ is that of these. */
+#define SHORTEST_TOPIC 2u
+
+static bool can_blank(const struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_policy_packet_view *v)
+{
+	const struct bp_enforced *e = in->enforced;
+	const bool publish = v->packet == BP_POLICY_PUBLISH;
+
+	if (e == NULL || e->payload == NULL || in->frame == NULL || !e->reserved ||
+		(f->proof & BP_FLOW_WEBSOCKET) || in->rules->policy_quarantine_len < 2)
+		return false;
+	if (publish && e->filed)
+		return true;
+	if (publish && v->retain && fixed_header(in, f) == NULL)
+		return false;
+	return v->topic_len >= (publish ? SHORTEST_TOPIC : 1) &&
+	       in_payload(in, f, v->topic, v->topic_len) != NULL;
+}
+
+uint8_t bp_blank_action(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_policy_packet_view *v, uint8_t action)
+{
+	if (action != BP_POLICY_BLANK)
+		return action;
+	if (v->packet != BP_POLICY_PUBLISH && v->packet != BP_POLICY_SUBSCRIBE)
+		return BP_POLICY_CLOSE;
+	if (can_blank(in, f, v))
+		return BP_POLICY_BLANK;
+	bp_tally(in, BP_C_POLICY_BLANK_FALLBACK);
+	return in->rules->policy_fallback == BP_POLICY_FALLBACK_PASS ? BP_POLICY_OBSERVE
+								     : BP_POLICY_CLOSE;
+}
+
+/* The first bytes of the quarantine topic, or it and another level. A filter differs from it in its
+ * second byte. */
+static void put_topic(const struct bp_ruleset *rs, bool publish, uint8_t *out, uint32_t n)
+{
+	const uint32_t len = publish ? rs->policy_quarantine_len : 1;
+
+	memset(out, '-', n);
+	memcpy(out, rs->policy_quarantine, len < n ? len : n);
+	if (publish && len < n)
+		out[len] = '/';
+}
+
+void bp_blank_topic(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_policy_packet_view *v)
+{
+	struct bp_enforced *e = in->enforced;
+	const bool publish = v->packet == BP_POLICY_PUBLISH;
+	uint8_t *header = publish ? fixed_header(in, f) : NULL;
+
+	e->changed = true;
+	if (header != NULL)
+		*header &= 0xfe; /* without the retain flag */
+	if (!publish || !e->filed)
+		put_topic(in->rules, publish, in_payload(in, f, v->topic, v->topic_len),
+			v->topic_len);
+}
