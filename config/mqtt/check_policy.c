@@ -11,6 +11,29 @@ static const char *name_of(const void *items, uint32_t i)
 	return ((const struct bp_policy_rule_spec *)items)[i].name;
 }
 
+/* So that it, its beginning, and it with another level are topics at each broker. */
+static const char *quarantine_fault(const char *topic)
+{
+	if (topic[0] != '$' || topic[1] == '\0' || topic[1] == '-')
+		return "expected $ and another character than '-' at its beginning";
+	if (strncmp(topic, "$SYS", 4) == 0 || strncmp(topic, "$share", 6) == 0)
+		return "brokers have another use for it; expected another topic";
+	for (const char *p = topic; *p != '\0'; p++)
+		if (*p == '+' || *p == '#' || (unsigned char)*p > 0x7e)
+			return "expected ASCII characters other than + and #";
+	return NULL;
+}
+
+static void check_quarantine(struct bp_reader *r, const struct bp_yaml *n)
+{
+	const struct bp_yaml *at = bp_good(n, "quarantine");
+	const char *fault = at != NULL ? quarantine_fault(at->text) : NULL;
+
+	if (fault != NULL)
+		bp_error(r->messages, at->line, at->column,
+			"mqtt.policy.quarantine: '%s' is no quarantine topic: %s", at->text, fault);
+}
+
 void bp_check_policy(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	const struct bp_config_mqtt *m = base;
@@ -20,6 +43,7 @@ void bp_check_policy(struct bp_reader *r, const struct bp_yaml *n, void *base)
 		bp_error(r->messages, n->key->line, n->key->column,
 			"mqtt.policy: the publications of clients are not read; expected "
 			"mqtt.directions: to_broker or both");
+	check_quarantine(r, n);
 	if (rules == NULL || rules->bad)
 		return;
 	if (m->policy.n_rules > m->max_policy_rules)
@@ -150,6 +174,19 @@ void bp_check_policy_keep_alive(struct bp_reader *r, const struct bp_yaml *n, vo
 			r->path, rule->keep_above, rule->keep_below);
 }
 
+/* A CONNECT has no topic that could be another one, and a will is a part of it. */
+static void check_action(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_policy_rule_spec *rule)
+{
+	const struct bp_yaml *at = bp_good(n, "action");
+
+	if (at != NULL && rule->action == BP_POLICY_BLANK &&
+		(rule->packet == BP_POLICY_CONNECT || rule->packet == BP_POLICY_WILL))
+		bp_error(r->messages, at->line, at->column,
+			"%s.action: a CONNECT and its will cannot be overwritten; expected close",
+			r->path);
+}
+
 void bp_check_policy_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	const struct bp_policy_rule_spec *rule = base;
@@ -160,6 +197,7 @@ void bp_check_policy_rule(struct bp_reader *r, const struct bp_yaml *n, void *ba
 	check_levels(r, n);
 	if (bp_yaml_find(n, "packet") == NULL || bp_good(n, "packet") != NULL)
 		check_fields(r, n, rule);
+	check_action(r, n, rule);
 	if (rule->identity == BP_POLICY_ANONYMOUS && rule->user[0] != '\0')
 		bp_error(r->messages, anonymous->key->line, anonymous->key->column,
 			"%s.anonymous: the rule has a user name; expected only one of them",

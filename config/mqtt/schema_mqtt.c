@@ -39,8 +39,9 @@ static const char *const function_names[] = {
 static const char *const sasl_names[] = {"scram-sha-512", "scram-sha-256", "plain", NULL};
 static const char *const payload_names[] = {"original", "envelope", NULL};
 
-static const char *const policy_action_names[] = {"allow", "observe", "close", NULL};
+static const char *const policy_action_names[] = {"allow", "observe", "close", "blank", NULL};
 static const char *const policy_fail_names[] = {"open", "closed", NULL};
+static const char *const policy_fallback_names[] = {"close", "pass", NULL};
 static const char *const policy_packet_names[] = {
 	"any", "connect", "will", "publish", "subscribe", NULL};
 static const char *const policy_anonymous_names[] = {"any", "true", "false", NULL};
@@ -465,17 +466,21 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.rules[].publish.destination", .type = &bp_type_enum, IN(bp_rule_spec, destination), .flags = BP_RELOAD, .enum_names = destination_names, .preset = "mqtt",
 	 .help = "Destination of the alarm: the broker of mqtt.publisher (mqtt), the cluster of mqtt.kafka (kafka), or both."},
 	{.path = "mqtt.policy", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config_mqtt, policy.given), .check = bp_check_policy,
-	 .help = "Policy of what MQTT clients may do. Its rules are in order, and the first one that a packet matches decides about it. Packets that it does not allow are counted and reported as events, and with action close not forwarded."},
+	 .help = "Policy of what MQTT clients may do. Its rules are in order, and the first one that a packet matches decides about it. Packets that it does not allow are counted and reported as events, and with action close or blank not forwarded."},
 	{.path = "mqtt.policy.default", .type = &bp_type_enum, AT(policy.preset), .flags = BP_MAIN | BP_RELOAD, .enum_names = policy_action_names, .preset = "allow",
-	 .help = "Action for packets that no rule matches: allow, observe or close."},
+	 .help = "Action for packets that no rule matches: allow, observe, close or blank."},
 	{.path = "mqtt.policy.fail", .type = &bp_type_enum, AT(policy.fail), .flags = BP_MAIN | BP_RELOAD, .enum_names = policy_fail_names, .preset = "open",
-	 .help = "What happens to packets about which there is no decision, in a policy with action close. open: they are forwarded and counted. closed: their connection ends. There is no decision about connections that are not inspected or were met mid-stream, about clients of which a rule needs an unknown identity, and about packets beyond a limit of inspection."},
+	 .help = "What happens to packets about which there is no decision, in a policy with action close or blank. open: they are forwarded and counted. closed: their connection ends. There is no decision about connections that are not inspected or were met mid-stream, about clients of which a rule needs an unknown identity, and about packets beyond a limit of inspection."},
+	{.path = "mqtt.policy.fallback", .type = &bp_type_enum, AT(policy.fallback), .flags = BP_RELOAD, .enum_names = policy_fallback_names, .preset = "close",
+	 .help = "What happens to a packet with action blank whose topic cannot be overwritten: its connection ends (close), or it is forwarded and reported as with action observe (pass). A topic cannot be overwritten if a part of it was forwarded in an earlier segment, in MQTT over WebSocket, if it is an alias of an allowed topic, or if it is a publication with a topic of one byte. Both are counted."},
+	{.path = "mqtt.policy.quarantine", .type = &bp_type_string, AT(policy.quarantine), .flags = BP_RELOAD, .min = 1, .preset = "$refused",
+	 .help = "Topic of publications with action blank. It begins with $. A longer topic is overwritten with this one, a slash and hyphens, a shorter one with its first bytes."},
 	{.path = "mqtt.policy.rules", .type = &bp_type_list, .flags = BP_RELOAD, .max = 65536, .list = &policy_list, .check = bp_check_policy_rule,
 	 .preset_text = "none", .help = "Rules of the policy, in order. A packet matches a rule if it has all that the rule gives."},
 	{.path = "mqtt.policy.rules[].name", .type = &bp_type_name, IN(bp_policy_rule_spec, name), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
 	 .help = "Name of the rule, unique in the policy."},
 	{.path = "mqtt.policy.rules[].action", .type = &bp_type_enum, IN(bp_policy_rule_spec, action), .flags = BP_REQUIRED | BP_RELOAD, .enum_names = policy_action_names,
-	 .help = "Action for packets that match the rule. allow: nothing. observe: the packet is counted and reported as an event. close: also, it is not forwarded, and its connection ends."},
+	 .help = "Action for packets that match the rule. allow: nothing. observe: the packet is counted and reported as an event. close: also, it is not forwarded, and its connection ends. blank: the topic of a publication is overwritten with that of mqtt.policy.quarantine, and its retain flag is cleared; a topic filter is overwritten with one that matches nothing; the connection continues. A refused CONNECT or will ends the connection with blank, too."},
 	{.path = "mqtt.policy.rules[].packet", .type = &bp_type_enum, IN(bp_policy_rule_spec, packet), .flags = BP_RELOAD, .enum_names = policy_packet_names, .preset = "any",
 	 .help = "Packets that match: connect; will (the will message of a CONNECT); publish (from the client); subscribe (each topic filter of it is decided about separately); or any of them."},
 	{.path = "mqtt.policy.rules[].topic", .type = &bp_type_filter, IN(bp_policy_rule_spec, topic), .flags = BP_RELOAD, .min = 1, .preset_text = "none: any topic, and packets without a topic",

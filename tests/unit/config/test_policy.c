@@ -62,6 +62,25 @@ static void rates(void **state)
 	bp_config_free(c);
 }
 
+static void packets_that_cannot_be_overwritten(void **state)
+{
+	static const char *const packets[] = {"connect", "will"};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		char yaml[256];
+
+		snprintf(yaml, sizeof(yaml),
+			BRIDGED "mqtt:\n  policy:\n    rules:\n      - {name: r, action: blank, "
+				"packet: %s}\n",
+			packets[i]);
+		says(yaml, "f.yaml:6:27: mqtt.policy.rules[0].action: a CONNECT and its will "
+			   "cannot be overwritten; expected close\n");
+	}
+	bp_config_free(accepted(BRIDGED "mqtt:\n  policy:\n    default: blank\n    rules:\n"
+					"      - {name: r, action: blank}\n"));
+}
+
 static void hours(void **state)
 {
 	struct bp_config *c;
@@ -98,6 +117,7 @@ int main(void)
 		cmocka_unit_test(packets_without_the_condition),
 		cmocka_unit_test(keep_alives),
 		cmocka_unit_test(rates),
+		cmocka_unit_test(packets_that_cannot_be_overwritten),
 		cmocka_unit_test(hours),
 		cmocka_unit_test(payloads),
 	};

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A policy with action blank: real clients go on, and the real broker has refused messages on the quarantine topic alone."""
+
+import subprocess
+
+import paho.mqtt.client as mqtt
+import pytest
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from conftest import config_for
+from lab import CLOUD, wait_until
+from peers import Collector
+
+POLICY = {"fail": "closed", "rules": [
+    {"name": "secrets", "action": "blank", "packet": "publish", "topic": "plant/secret/#"},
+    {"name": "readers", "action": "blank", "packet": "subscribe", "topic": "plant/secret/x"},
+]}
+QUARANTINE = "$refused/-----"  # of the length of plant/secret/x
+
+
+@pytest.fixture(scope="module")
+def g(lab, module_gateway):
+    gateway = module_gateway(config_for(policy=POLICY))
+    yield gateway
+    gateway.stop()
+
+
+@pytest.fixture(scope="module")
+def cloud(lab, g):
+    c = Collector(lab, "cloud")
+    yield c
+    c.close()
+
+
+@pytest.fixture(scope="module")
+def auditor(lab, g):
+    c = Collector(lab, "cloud", filters=("$refused/#",))
+    yield c
+    c.close()
+
+
+@pytest.fixture(scope="module")
+def pcap(lab, g, tmp_path_factory):
+    """What arrives at the broker."""
+    path = tmp_path_factory.mktemp("blank") / "cloud.pcap"
+    log = path.with_suffix(".log")
+    with open(log, "wb") as out:
+        dump = lab.popen("cloud", "tcpdump", "-i", "eth0", "-U", "--immediate-mode", "-Z", "root", "-w", path,
+                         "tcp dst port 1883", stderr=out)
+    wait_until("tcpdump", lambda: b"listening on" in log.read_bytes())
+    yield path
+    dump.terminate()
+    dump.wait()
+
+
+class Client:
+    def __init__(self, lab, client_id, protocol):
+        self.ends, self.messages = [], []
+        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=protocol, client_id=client_id, reconnect_on_failure=False)
+        self.client.on_disconnect = lambda c, u, flags, reason, properties: self.ends.append(reason)
+        self.client.on_message = lambda c, u, m: self.messages.append((m.topic, m.payload))
+        with lab.inside("dev"):
+            self.client.connect(CLOUD, 1883)
+            self.client.loop_start()
+        wait_until("a connection", self.client.is_connected)
+
+    def publish(self, topic, payload, **options):
+        """Waits for its acknowledgement."""
+        self.client.publish(topic, payload, **options).wait_for_publish(10)
+
+    def close(self):
+        assert not self.ends
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+def payloads(collector):
+    return [p for _, p in list(collector.messages)]
+
+
+@pytest.mark.parametrize("protocol", [mqtt.MQTTv311, mqtt.MQTTv5], ids=["3.1.1", "5.0"])
+def test_publisher_goes_on(lab, g, cloud, auditor, pcap, protocol):
+    c = Client(lab, f"pump-{protocol}", protocol)
+    sent = [(qos, retain, b"%d-%d-%d" % (protocol, qos, retain)) for qos in (0, 1, 2) for retain in (False, True)]
+    for qos, retain, payload in sent:
+        c.publish("plant/secret/x", payload, qos=qos, retain=retain)
+        c.publish("plant/open/x", payload, qos=qos)
+    wait_until("the allowed ones", lambda: all(p in payloads(cloud) for _, _, p in sent))
+    wait_until("the refused ones", lambda: all(p in payloads(auditor) for _, _, p in sent))
+    c.close()
+    assert {t for t, _ in cloud.messages} == {"plant/open/x"}
+    assert {t for t, _ in auditor.messages} == {QUARANTINE}
+    # nothing is retained
+    late = Collector(lab, "cloud", filters=("$refused/#", "#"))
+    late.close()
+    assert not late.messages
+
+
+def test_topic_alias(lab, g, cloud, auditor):
+    c = Client(lab, "alias", mqtt.MQTTv5)
+    alias = Properties(PacketTypes.PUBLISH)
+    alias.TopicAlias = 1
+    c.publish("plant/secret/x", "defined", qos=1, properties=alias)
+    c.publish("", "used", qos=1, properties=alias)
+    c.publish("plant/open/x", "defined again", qos=1, properties=alias)
+    c.publish("", "used again", qos=1, properties=alias)
+    wait_until("the allowed ones", lambda: b"used again" in payloads(cloud))
+    wait_until("the refused ones", lambda: {b"defined", b"used"} <= set(payloads(auditor)))
+    assert not {b"defined", b"used"} & set(payloads(cloud))
+    c.close()
+
+
+@pytest.mark.parametrize("protocol", [mqtt.MQTTv311, mqtt.MQTTv5], ids=["3.1.1", "5.0"])
+def test_subscriber_goes_on(lab, g, protocol):
+    local = Client(lab, f"reader-{protocol}", protocol)
+    granted = []
+    local.client.on_subscribe = lambda c, u, mid, reasons, properties: granted.append(reasons)
+    local.client.subscribe([("#", 0), ("plant/open/#", 0), ("plant/secret/x", 0), ("$share/g/plant/+/x", 0)])
+    wait_until("the SUBACK", lambda: granted)
+    assert [r.is_failure for r in granted[0]] == [False] * 4
+    other = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+    with lab.inside("cloud"):
+        other.connect("127.0.0.1", 1883)
+        other.loop_start()
+    for topic in ("plant/secret/x", QUARANTINE, "plant/open/x"):
+        other.publish(topic, "1", qos=1).wait_for_publish(10)
+    wait_until("the allowed one", lambda: local.messages)
+    assert local.messages == [("plant/open/x", b"1")]
+    other.disconnect()
+    other.loop_stop()
+    local.close()
+
+
+def test_checksums(g, pcap):
+    out = subprocess.run(["tshark", "-r", str(pcap), "-n", "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE",
+                          "-T", "fields", "-e", "tcp.checksum.status", "-e", "ip.checksum.status", "-e", "mqtt.topic"],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert {(tcp, ip) for tcp, ip, _ in rows} == {("1", "1")}
+    topics = {t for _, _, topic in rows for t in topic.split(",")}
+    assert QUARANTINE in topics and "$" in topics and "plant/secret/x" not in topics
+
+
+def test_every_frame_is_accounted_for(g):
+    assert g.counter("policy_packets_blanked") > 0 and g.counter("policy_blank_fallback") == 0
+    assert g.balanced()
