@@ -83,9 +83,15 @@ static bp_reassembly_ref take(struct bp_mqtt_worker *in, uint64_t bytes)
 
 bp_reassembly_ref bp_flow_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes)
 {
+	return bp_flow_alloc_instead(in, f, bytes, 0);
+}
+
+bp_reassembly_ref bp_flow_alloc_instead(
+	struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes, bp_reassembly_ref old)
+{
 	bp_reassembly_ref ref;
 
-	if (!may_hold(in, f, bytes, 0))
+	if (!may_hold(in, f, bytes, old != 0 ? (uint64_t)size_of(in, old) : 0))
 		return 0;
 	ref = take(in, bytes);
 	if (ref == 0) {

@@ -8,6 +8,9 @@
 
 /* flow_memory.c: arena blocks of one flow, within its bound; 0 when over it or full (counted). */
 bp_reassembly_ref bp_flow_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes);
+/* The same, of a block that is released soon: `old`, or 0. */
+bp_reassembly_ref bp_flow_alloc_instead(
+	struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes, bp_reassembly_ref old);
 /*
  * Grows *ref (0: none yet) to a block of at least `bytes`, preferably `room`, and keeps its first
  * `keep` bytes. Only the larger block counts against the flow's limit. False: counted, and *ref is

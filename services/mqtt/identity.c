@@ -42,7 +42,8 @@ static void keep(struct bp_mqtt_worker *in, struct bp_flow *f, const struct iden
 
 	f->session &= (uint8_t) ~(BP_SESSION_NO_ID | BP_SESSION_USER);
 	if (bytes != 0) {
-		block = bp_flow_alloc(in, f, bytes);
+		/* the CONNECT, of which they are a part, may be held in memory itself */
+		block = bp_flow_alloc_instead(in, f, bytes, f->reassembly[BP_TO_BROKER]);
 		if (block == 0)
 			f->session |= BP_SESSION_NO_ID;
 	}
@@ -78,7 +79,11 @@ void bp_mqtt_keep_client_id(
 {
 	struct identity who = {.id = id, .id_len = n};
 
-	set_user(in, f, &who);
+	/* without memory for them, what the CONNECT had is unknown */
+	if (f->session & BP_SESSION_NO_ID)
+		who.user_unknown = true;
+	else
+		set_user(in, f, &who);
 	keep(in, f, &who);
 }
 

@@ -267,7 +267,8 @@ static uint8_t connect_version(struct bp_mqtt_worker *in, struct bp_flow *f, con
 	struct bp_resync *s = &f->resync[BP_TO_BROKER];
 	struct bp_mqtt_connect c;
 
-	if (bp_mqtt_connect(NULL, 0, body, len, &c) != BP_MQTT_OK)
+	/* a client sends it once */
+	if ((f->flags & BP_FLOW_CONNECT) || bp_mqtt_connect(NULL, 0, body, len, &c) != BP_MQTT_OK)
 		return 0;
 	bp_mqtt_keep_identity(in, f, &c);
 	f->alias_max[BP_FROM_BROKER] = c.alias_max; /* counts with the answer */

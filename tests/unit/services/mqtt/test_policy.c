@@ -430,6 +430,46 @@ static void user_names(void **state)
 	rig_close(&rig);
 }
 
+/* Also if the CONNECT is nearly as long as the memory of a connection, and the broker assigns the
+ * client identifier. */
+static void user_of_a_long_connect(void **state)
+{
+	static uint8_t properties[65000];
+	struct bp_policy_rule_spec *r;
+	struct bytes b = {0}, body = {0};
+	struct peer c;
+
+	(void)state;
+	open_rig();
+	r = rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/#");
+	snprintf(r->user, sizeof(r->user), "eve");
+	load();
+	for (size_t at = 0; at < sizeof(properties); at += 10)
+		memcpy(properties + at, "\x26\0\1k\0\4abcd", 10);
+	peer_init(&c, false, 1, 1000, 2000);
+	rig_handshake(&rig, &c);
+	bytes_be16(&body, 4);
+	bytes_add(&body, "MQTT\x05\x82", 6);
+	bytes_be16(&body, 60);
+	bytes_varint(&body, sizeof(properties));
+	bytes_add(&body, properties, sizeof(properties));
+	bytes_be16(&body, 0);
+	bytes_be16(&body, 3);
+	bytes_add(&body, "eve", 3);
+	mq_raw(&b, 0x10, body.p, body.n);
+	for (size_t at = 0; at < b.n; at += 1000)
+		rig_send(&rig, &c, CLIENT, b.p + at, b.n - at < 1000 ? b.n - at : 1000);
+	bytes_free(&b);
+	bytes_free(&body);
+	mq_connack(&b, 5, 0, 0, "assigned");
+	rig_send_bytes(&rig, &c, BROKER, &b);
+	mq_publish(&b, &(struct mq_publish){.version = 5, .topic = "t/x", .payload = "1"});
+	rig_send_bytes(&rig, &c, CLIENT, &b);
+	assert_int_equal(observed() + rig_count(&rig, BP_C_POLICY_UNDECIDED), 1);
+	assert_int_equal(observed(), 1);
+	rig_close(&rig);
+}
+
 static void client_met_midstream(void **state)
 {
 	struct bp_policy_rule_spec *r;
@@ -869,6 +909,7 @@ int main(void)
 		cmocka_unit_test(rates),
 		cmocka_unit_test(invented_clients),
 		cmocka_unit_test(user_names),
+		cmocka_unit_test(user_of_a_long_connect),
 		cmocka_unit_test(client_met_midstream),
 		cmocka_unit_test(connect_of_a_search),
 		cmocka_unit_test(subscriptions),
