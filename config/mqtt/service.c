@@ -32,7 +32,13 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_MT_POLICY_STATS] = workers * bp_policy_stat_slots(max_policy_rules);
 	capacity[BP_MT_POLICY_RATES] = bp_policy_rates_len(m->enabled ? m->max_policy_rates : 0);
 	capacity[BP_MT_POLICY_CONNECTIONS] =
-		bp_policy_connections_len(m->enabled ? m->max_connections : 0);
+		/* those that are not established count as well; a quarter is their preset */
+		bp_policy_connections_len(
+			!m->enabled ? 0
+				    : m->max_connections +
+					      (uint64_t)(m->max_unestablished != 0
+								 ? m->max_unestablished
+								 : m->max_connections / 4 + 1));
 	capacity[BP_MT_RULE_STATS] = workers * max_rules;
 	capacity[BP_MT_RULE_STATE] = bp_rule_state_len(m->enabled ? m->max_alarm_states : 0);
 	capacity[BP_MT_SPARKPLUG] = bp_rule_state_len(m->enabled ? m->max_sparkplug_metrics : 0);

@@ -6,6 +6,7 @@
 #include "services/mqtt/packets.h"
 #include "services/mqtt/publications.h"
 #include "services/mqtt/stream.h"
+#include "services/mqtt/policy.h"
 
 static void begin(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
@@ -205,6 +206,8 @@ static void apply_session(
 	for (unsigned dir = 0; dir < 2; dir++)
 		f->alias_max[dir] = r->alias_max[dir];
 	apply_connect(in, f, r);
+	if ((f->flags & BP_FLOW_CONNECT) && !(f->flags & BP_FLOW_CLOSED))
+		bp_policy_count(in, f);
 }
 
 static void apply_direction(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
