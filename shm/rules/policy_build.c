@@ -324,7 +324,7 @@ bool bp_policy_image_valid(const struct bp_ruleset *rs)
 		rs->policy_quarantine_len > BP_POLICY_QUARANTINE_MAX)
 		return false;
 	if (rs->n_policy == 0)
-		return true;
+		return rs->policy_index.n_nodes == 0 && rs->n_policy_values == 0;
 	if (rs->policy % _Alignof(struct bp_policy_rule) != 0 || rs->policy > rs->size ||
 		rs->n_policy > (rs->size - rs->policy) / sizeof(struct bp_policy_rule))
 		return false;

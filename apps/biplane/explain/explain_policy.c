@@ -2,7 +2,6 @@
 /* What the policy decides about a connection, or about a topic. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "apps/biplane/explain/explain.h"
 #include "apps/biplane/show/mqtt/rules_copy.h"
@@ -143,7 +142,6 @@ static void of_client(const struct bp_explain *e, const struct bp_flow_view *v, 
 		.user = id->user,
 		.user_len = id->user_len};
 
-	bp_policy_set_time(&p, (uint64_t)time(NULL) * 1000000000ull);
 	bp_policy_set_time(&p, e->unix_ns);
 	if (!id->known)
 		bp_explain_add(checks, CHECK, BP_EXPLAIN_INFO,
