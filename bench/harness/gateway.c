@@ -328,6 +328,7 @@ static bool policy_applied(const struct bench *b)
 	       v[BP_C_POLICY_UNDECIDED] == 0 && v[BP_C_POLICY_NOT_EVALUATED] == 0 &&
 	       v[BP_C_POLICY_CLOSED] == 0 && v[BP_C_DROP_POLICY_MEMORY] == 0 &&
 	       v[BP_C_DROP_POLICY_NOT_READ] == 0 && v[BP_C_DROP_POLICY_AHEAD] == 0 &&
+	       v[BP_C_POLICY_BLANKED] == (b->o.blank ? b->advance.observed : 0) &&
 	       v[BP_C_POLICY_OBSERVED] == (b->o.observe ? b->advance.observed : 0);
 }
 

@@ -59,7 +59,11 @@ static void policy(const struct bench_options *o, FILE *f)
 		o->policy + 1, o->enforce ? "close" : "observe");
 	for (uint32_t i = 0; i < o->policy; i++) {
 		fprintf(f, "    - {name: p%u, packet: publish, topic: \"plant/%05u/#\", action: %s",
-			i, i, o->observe && bench_is_observed(i) ? "observe" : "allow");
+			i, i,
+			!bench_is_observed(i) ? "allow"
+			: o->blank            ? "blank"
+			: o->observe          ? "observe"
+					      : "allow");
 		if (i % 2 == 0) {
 			fputs(", client_id: \"", f);
 			for (uint32_t k = 0; k < fill; k++)

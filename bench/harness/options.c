@@ -114,14 +114,15 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		{"rules", required_argument, NULL, 'r'}, {"window", required_argument, NULL, 'W'},
 		{"topics", required_argument, NULL, 'u'}, {"policy", required_argument, NULL, 'y'},
 		{"observe", no_argument, NULL, 'O'}, {"enforce", no_argument, NULL, 'E'},
-		{"acks", no_argument, NULL, 'G'}, {"routes", required_argument, NULL, 'R'},
-		{"control", required_argument, NULL, 'C'}, {"single-plane", no_argument, NULL, '1'},
-		{"ip6", no_argument, NULL, '6'}, {"inspect", no_argument, NULL, 'i'},
-		{"trust", no_argument, NULL, 't'}, {"phd", required_argument, NULL, 'h'},
-		{"each", no_argument, NULL, 'e'}, {"stored", no_argument, NULL, 'S'},
-		{"apdu", required_argument, NULL, 'a'}, {"store", required_argument, NULL, 'o'},
-		{"wire", required_argument, NULL, 'w'}, {"seconds", required_argument, NULL, 's'},
-		{"pcap", required_argument, NULL, 'f'}, {"aggregate", required_argument, NULL, 'A'},
+		{"acks", no_argument, NULL, 'G'}, {"blank", no_argument, NULL, 'B'},
+		{"routes", required_argument, NULL, 'R'}, {"control", required_argument, NULL, 'C'},
+		{"single-plane", no_argument, NULL, '1'}, {"ip6", no_argument, NULL, '6'},
+		{"inspect", no_argument, NULL, 'i'}, {"trust", no_argument, NULL, 't'},
+		{"phd", required_argument, NULL, 'h'}, {"each", no_argument, NULL, 'e'},
+		{"stored", no_argument, NULL, 'S'}, {"apdu", required_argument, NULL, 'a'},
+		{"store", required_argument, NULL, 'o'}, {"wire", required_argument, NULL, 'w'},
+		{"seconds", required_argument, NULL, 's'}, {"pcap", required_argument, NULL, 'f'},
+		{"aggregate", required_argument, NULL, 'A'},
 		{"disaggregate", required_argument, NULL, 'D'}, {"lin2018", no_argument, NULL, 'P'},
 		{"streams", required_argument, NULL, 'n'}, {"rates", required_argument, NULL, 'l'},
 		{"transform", required_argument, NULL, 'T'},
@@ -171,6 +172,9 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			break;
 		case 'G':
 			o->acks = true;
+			break;
+		case 'B':
+			o->blank = true;
 			break;
 		case 'R':
 			o->routes = (uint32_t)strtoul(optarg, NULL, 0);
@@ -278,7 +282,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			"usage: biplane-bench --pcap FILE [--payload text|json|sparkplug|pairs] "
 			"[--inspect] "
 			"[--trust] [--connections 1000|10000|...] [--rules N] [--window VALUES] "
-			"[--topics N] [--policy RULES [--observe] [--enforce]] [--acks] "
+			"[--topics N] [--policy RULES [--observe] [--enforce] [--blank]] [--acks] "
 			"[--routes N [--ip6]] "
 			"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
 			"[--phd SESSIONS [--each] [--stored] [--apdu BYTES] "

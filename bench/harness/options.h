@@ -20,6 +20,7 @@ struct bench_options {
 	uint32_t policy; /* rules of the policy for publications; 0: no policy */
 	bool observe;    /* it observes the publications of bench_is_observed() */
 	bool enforce;    /* its default refuses */
+	bool blank;      /* it overwrites the publications of bench_is_observed() */
 	bool acks;       /* brokers acknowledge what clients send */
 	uint32_t window; /* values of each rule's window; 0: none */
 	uint32_t routes; /* 0: bridged ports */
