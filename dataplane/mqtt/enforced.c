@@ -89,11 +89,33 @@ static void enqueue(struct batch *b, uint32_t end)
 	b->enqueued = end;
 }
 
+/* Frames [from, to) of the burst, of which some are not forwarded. */
+static __rte_noinline void forward_some(
+	struct batch *b, uint32_t from, uint32_t to, uint64_t without_room)
+{
+	struct rte_mbuf **m = b->r.m;
+
+	enqueue(b, (uint32_t)(m + from - b->all));
+	for (uint32_t i = from; i < to; i++) {
+		if (without_room >> i & 1)
+			drop(b, m[i], BP_C_DROP_POLICY_MEMORY);
+		else
+			rte_node_enqueue_x1(
+				b->graph, b->node, bp_forward_edge(b->w, m[i]->port), m[i]);
+	}
+	b->enqueued += to - from;
+}
+
 /* Frames of the burst path up to `end`, each of which is a PUBLISH that is allowed. */
 static void keep_allowed(struct batch *b, uint32_t end)
 {
-	if (b->done != end)
-		bp_enforce_allowed(bp_mqtt_worker_of(b->w), &b->r.b, b->done, end);
+	uint64_t without_room;
+
+	if (b->done == end)
+		return;
+	without_room = bp_enforce_allowed(bp_mqtt_worker_of(b->w), &b->r.b, b->done, end);
+	if (unlikely(without_room != 0))
+		forward_some(b, b->done, end, without_room);
 	b->done = end;
 }
 

@@ -86,6 +86,9 @@ static void end(
 		bp_stream_numbered(f, BP_FROM_BROKER) ? f->next[BP_FROM_BROKER] : frame->ack;
 	struct bp_answer *a;
 
+	if (f->proof & BP_FLOW_REFUSED)
+		return;
+	in->enforced->n_answers = 0;
 	answer(in, false, BP_TCP_RST | BP_TCP_ACK, at, to_client);
 	a = answer(in, true, BP_TCP_RST | BP_TCP_ACK, to_client, at);
 	if (bp_stream_tracked(f, BP_FROM_BROKER))
@@ -112,8 +115,9 @@ static void after_end(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 		answer(in, false, BP_TCP_RST | BP_TCP_ACK, f->next[BP_TO_BROKER], frame->ack);
 }
 
-/* The content of this segment is not known. */
-static void unjudged(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+/* There is no decision about the bytes of this segment. `at`: where the broker's stream ends. */
+static void unjudged(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, uint32_t at)
 {
 	if (!fails_closed(in)) {
 		bp_tally(in, BP_C_POLICY_FAILED_OPEN);
@@ -121,7 +125,7 @@ static void unjudged(struct bp_mqtt_worker *in, struct bp_flow *f, const struct 
 	}
 	bp_tally(in, BP_C_POLICY_FAILED_CLOSED);
 	drop(in, BP_C_DROP_POLICY_UNJUDGED);
-	end(in, f, frame, bp_judged_any(f) ? bp_judged_end(in, f) : frame->seq);
+	end(in, f, frame, at);
 }
 
 /* ---- a segment of a client ---- */
@@ -130,9 +134,11 @@ static void unjudged(struct bp_mqtt_worker *in, struct bp_flow *f, const struct 
 static void forward_empty(
 	struct bp_mqtt_worker *in, const struct bp_frame *frame, bp_counter_t reason)
 {
-	in->enforced->verdict = frame->l2 == frame->l3 ? BP_FRAME_CUT : BP_FRAME_DROP;
-	in->enforced->reason = reason;
-	in->enforced->keep = 0;
+	struct bp_enforced *e = in->enforced;
+
+	e->verdict = frame->l2 == frame->l3 && e->payload != NULL ? BP_FRAME_CUT : BP_FRAME_DROP;
+	e->reason = reason;
+	e->keep = 0;
 }
 
 /* Where the stream cannot be followed from byte to byte, it is not: what is in doubt is unjudged.
@@ -153,9 +159,65 @@ static bool is_ready(struct bp_mqtt_worker *in, struct bp_flow *f, const struct 
 		       frame->seq != f->next[BP_TO_BROKER]);
 }
 
+/* Bytes of the segment that are kept, `n` from its byte `at` on. */
+static void restore(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
+	uint32_t at, uint32_t n)
+{
+	struct bp_enforced *e = in->enforced;
+
+	if (!bp_judged_restore(in, f, frame->seq + at, e->payload + at, n))
+		return;
+	e->changed = true;
+	bp_tally(in, BP_C_POLICY_RESTORED);
+}
+
+/* Bytes of the segment before the first one that is kept: the broker has them, or they were
+ * forwarded before the policy was active. */
+static void before_first(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
+	uint32_t before, uint32_t old, uint32_t end_before)
+{
+	if (!bp_judged_doubts(in, f)) {
+		forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
+	} else if (!fails_closed(in)) {
+		bp_tally(in, BP_C_POLICY_FAILED_OPEN);
+		if (old > before)
+			restore(in, f, frame, before, old - before);
+	} else if (bp_judged_is_lacking(in, f)) {
+		unjudged(in, f, frame, end_before);
+	} else {
+		/* the answer of the broker says whether it has them */
+		bp_judged_ask(in, f);
+		forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
+	}
+}
+
+/* The first `keep` bytes of the payload were judged, `old` of them earlier. */
+static void forward(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
+	uint32_t keep, uint32_t old)
+{
+	struct bp_enforced *e = in->enforced;
+	const uint32_t before = bp_judged_first(in, f) - frame->seq;
+	const uint32_t end_before = bp_judged_end(in, f);
+
+	if (keep == 0) {
+		drop(in, BP_C_DROP_POLICY_NOT_READ);
+	} else if (keep < frame->payload_len) {
+		forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
+		e->keep = keep;
+	}
+	if ((int32_t)before > 0)
+		before_first(in, f, frame, before, old, end_before);
+	else if (old != 0)
+		restore(in, f, frame, 0, old);
+	/* also of a frame that is dropped: they will be sent again */
+	if (keep > old && !(f->proof & BP_FLOW_REFUSED))
+		bp_judged_add(in, f, e->payload + old, keep - old);
+}
+
 static bool admits(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
 	struct bp_enforced *e = in->enforced;
+	int32_t more;
 
 	/* a byte that some receivers take out of the stream, and others do not (RFC 6093) */
 	if (frame->tcp_flags & BP_TCP_URG) {
@@ -180,63 +242,18 @@ static bool admits(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp
 		drop(in, BP_C_DROP_POLICY_AHEAD);
 		return false;
 	}
-	e->reserved = bp_judged_reserve(in, f, frame->payload_len);
-	if (!e->reserved)
-		drop(in, BP_C_DROP_POLICY_MEMORY);
-	return e->reserved;
-}
-
-/* Bytes of the segment that are kept, `n` from its byte `at` on. */
-static void restore(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
-	uint32_t at, uint32_t n)
-{
-	struct bp_enforced *e = in->enforced;
-
-	if (!bp_judged_restore(in, f, frame->seq + at, e->payload + at, n))
-		return;
-	e->changed = true;
-	bp_tally(in, BP_C_POLICY_RESTORED);
-}
-
-/* Bytes of the segment before the first one that is kept: the broker has them, or they were
- * forwarded before the policy was active. */
-static void before_first(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
-	uint32_t before, uint32_t old)
-{
-	if (!bp_judged_doubts(in, f)) {
-		forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
-	} else if (!fails_closed(in)) {
-		bp_tally(in, BP_C_POLICY_FAILED_OPEN);
-		if (old > before)
-			restore(in, f, frame, before, old - before);
-	} else if (bp_judged_asked(in, f)) {
-		unjudged(in, f, frame);
-	} else {
-		/* if the broker has them, its answer says so */
-		forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
+	more = (int32_t)(frame->seq + frame->payload_len - f->next[BP_TO_BROKER]);
+	e->reserved = bp_judged_reserve(in, f, more > 0 ? (uint32_t)more : 0);
+	if (e->reserved)
+		return true;
+	drop(in, BP_C_DROP_POLICY_MEMORY);
+	/* what was judged before may leave, so that the broker acknowledges it */
+	if (frame->seq != f->next[BP_TO_BROKER]) {
+		e->verdict = BP_FRAME_FORWARD;
+		forward(in, f, frame, f->next[BP_TO_BROKER] - frame->seq,
+			f->next[BP_TO_BROKER] - frame->seq);
 	}
-}
-
-/* The first `keep` bytes of the payload were judged, `old` of them earlier. */
-static void forward(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
-	uint32_t keep, uint32_t old)
-{
-	struct bp_enforced *e = in->enforced;
-	const uint32_t before = bp_judged_first(in, f) - frame->seq;
-
-	if (keep == 0) {
-		drop(in, BP_C_DROP_POLICY_NOT_READ);
-	} else if (keep < frame->payload_len) {
-		forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
-		e->keep = keep;
-	}
-	/* also of a frame that is dropped: they will be sent again */
-	if (keep > old)
-		bp_judged_add(in, f, e->payload + old, keep - old);
-	if ((int32_t)before > 0)
-		before_first(in, f, frame, before, old);
-	else if (old != 0)
-		restore(in, f, frame, 0, old);
+	return false;
 }
 
 /* Both ends, or one by RST, have closed the connection. */
@@ -244,19 +261,28 @@ static void of_closed(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 {
 	const uint32_t end = frame->seq + frame->payload_len;
 
-	if (bp_judged_any(f) && in->enforced->payload != NULL &&
+	if (bp_judged_any(f) && in->enforced->payload != NULL && !bp_judged_doubts(in, f) &&
 		(int32_t)(end - bp_judged_end(in, f)) <= 0)
 		forward(in, f, frame, frame->payload_len, frame->payload_len);
 	else
 		after_end(in, f, frame);
 }
 
-/* A refused packet of which no byte was judged before: its connection was met mid-stream. */
-static void refuse_unjudged(
+/* The stream is not followed from byte to byte, or was not before this segment. */
+static void of_unknown_position(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
-	drop(in, BP_C_DROP_POLICY_REFUSED);
-	end(in, f, frame, frame->seq);
+	uint32_t at = frame->seq;
+
+	if (bp_judged_any(f) && (int32_t)(bp_judged_end(in, f) - at) > 0)
+		at = bp_judged_end(in, f);
+	bp_judged_release(in, f);
+	if (in->enforced->refused) {
+		drop(in, BP_C_DROP_POLICY_REFUSED);
+		end(in, f, frame, at);
+	} else {
+		unjudged(in, f, frame, at);
+	}
 }
 
 static void of_client(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
@@ -264,7 +290,7 @@ static void of_client(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 	struct bp_enforced *e = in->enforced;
 	uint32_t end_before, read, old;
 
-	if (frame->payload_len == 0 || e->verdict == BP_FRAME_DROP)
+	if (frame->payload_len == 0 || e->verdict != BP_FRAME_FORWARD)
 		return;
 	/* nothing is read before the handshake is complete: it comes again behind it */
 	if (frame->tcp_flags & (BP_TCP_SYN | BP_TCP_RST)) {
@@ -276,8 +302,7 @@ static void of_client(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 		return;
 	}
 	if (!e->reserved || !bp_stream_tracked(f, BP_TO_BROKER)) {
-		bp_judged_release(in, f);
-		(e->refused ? refuse_unjudged : unjudged)(in, f, frame);
+		of_unknown_position(in, f, frame);
 		return;
 	}
 	end_before = bp_judged_end(in, f);
@@ -288,18 +313,11 @@ static void of_client(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 	read = read < frame->payload_len ? read : frame->payload_len;
 	old = end_before - frame->seq;
 	forward(in, f, frame, read, old < read ? old : read);
-	if (e->refused) {
+	if (e->refused && !(f->proof & BP_FLOW_REFUSED)) {
 		if (e->verdict == BP_FRAME_DROP)
 			e->reason = BP_C_DROP_POLICY_REFUSED;
 		end(in, f, frame, e->at);
 	}
-}
-
-/* Of a segment in the broker's sequence. */
-static bool is_acknowledgement(const struct bp_flow *f, const struct bp_frame *frame)
-{
-	return (frame->tcp_flags & BP_TCP_ACK) && bp_stream_numbered(f, BP_FROM_BROKER) &&
-	       f->next[BP_FROM_BROKER] - frame->seq <= BP_ACK_WINDOW;
 }
 
 /* The broker is not where the client is; and of a routed port, it is where its address is. */
@@ -323,16 +341,26 @@ bool bp_enforce_before(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 		drop(in, BP_C_DROP_POLICY_SPOOFED);
 		return false;
 	}
-	if (bp_judged_any(f) && is_acknowledgement(f, frame))
+	if (bp_judged_any(f) && (frame->tcp_flags & BP_TCP_ACK))
 		bp_judged_acknowledge(in, f, frame->ack);
 	return true;
+}
+
+static bool is_syn(const struct bp_frame *frame)
+{
+	return frame->to_broker &&
+	       (frame->tcp_flags & (BP_TCP_SYN | BP_TCP_ACK | BP_TCP_RST)) == BP_TCP_SYN;
 }
 
 void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
 	struct bp_enforced *e = in->enforced;
 
-	if (f->proof & BP_FLOW_REFUSED)
+	if ((f->proof & BP_FLOW_REFUSED) && is_syn(frame)) {
+		/* of the next connection: it passes, and the broker's answer decides */
+		if (frame->payload_len != 0)
+			forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
+	} else if (f->proof & BP_FLOW_REFUSED)
 		after_end(in, f, frame);
 	else if (frame->to_broker)
 		of_client(in, f, frame);
@@ -342,7 +370,7 @@ void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 		bp_judged_release(in, f);
 }
 
-void bp_enforce_allowed(
+uint64_t bp_enforce_allowed(
 	struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b, uint32_t from, uint32_t to)
 {
 	struct bp_judged_piece piece[BP_MQTT_BURST];
@@ -356,7 +384,13 @@ void bp_enforce_allowed(
 			.seq = bp_be32(frame + BP_SINGLE_L4 + 4),
 			.n = BP_SINGLE_L3 + bp_be16(frame + BP_SINGLE_L3 + 2) - payload};
 	}
-	bp_judged_follow(in, piece, to - from);
+	return bp_judged_follow(in, piece, to - from) << from;
+}
+
+void bp_enforce_spoofed(struct bp_mqtt_worker *in)
+{
+	if (in->enforced != NULL)
+		drop(in, BP_C_DROP_POLICY_SPOOFED);
 }
 
 void bp_enforce_refuse(struct bp_mqtt_worker *in, struct bp_flow *f)

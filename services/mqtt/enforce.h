@@ -73,8 +73,9 @@ void bp_inspect_enforce(struct bp_mqtt_worker *in, const struct bp_frame *f, str
 	uint8_t *payload, struct bp_enforced *e);
 
 /* Frames [from, to) of a burst, which the burst path has read: each is a PUBLISH that the policy
- * allows, and is forwarded. */
-void bp_enforce_allowed(
+ * allows. Bit i: frame i is not forwarded, since there is no memory to keep its bytes; its stream
+ * is back at its first byte. */
+uint64_t bp_enforce_allowed(
 	struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b, uint32_t from, uint32_t to);
 
 /* answer_frame.c. Bytes of the frame; 0: it cannot be built in answer to this one. */

@@ -12,7 +12,9 @@ bool bp_enforce_before(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 /* After it: decides about the frame. */
 void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame);
 
-/* With or without in->enforced. The packet that is being read is refused: its connection ends. */
+/* With or without in->enforced. The segment is not one of the broker. */
+void bp_enforce_spoofed(struct bp_mqtt_worker *in);
+/* The packet that is being read is refused: its connection ends. */
 void bp_enforce_refuse(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* There is no decision about it: mqtt.policy.fail. */
 void bp_enforce_undecided(struct bp_mqtt_worker *in, struct bp_flow *f);

@@ -141,7 +141,8 @@ static bool syn(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_fr
 {
 	uint32_t data;
 
-	if (f->flags & BP_FLOW_CLOSED) {
+	/* with a policy that refuses packets, only when the broker answers it */
+	if ((f->flags & BP_FLOW_CLOSED) && in->enforced == NULL) {
 		reopen(in, f, frame->seq, window_scale(frame));
 		bp_flow_record_mss(f, announced_mss(frame));
 		return true;
@@ -190,12 +191,12 @@ static bool syn_ack(struct bp_mqtt_worker *in, struct bp_flow *f, const struct b
 {
 	uint32_t data, lost = 0;
 
-	if ((f->flags & BP_FLOW_CLOSED) && in->enforced != NULL) {
+	if ((f->flags & BP_FLOW_CLOSED) && in->enforced != NULL && !confirms(f, frame)) {
 		/* anybody may send it, and the connection may not be closed for the broker */
 		bp_tally(in, BP_C_CONN_SYN_UNCONFIRMED);
 		return false;
 	}
-	if (f->flags & BP_FLOW_CLOSED) {
+	if ((f->flags & BP_FLOW_CLOSED) && in->enforced == NULL) {
 		reopen(in, f, frame->ack - 1, BP_SCALE_MAX);
 		bp_flow_record_mss(f, BP_MSS_UNSEEN);
 	} else if (confirms(f, frame)) {

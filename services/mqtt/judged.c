@@ -11,8 +11,16 @@ struct judged {
 	uint64_t base_start; /* base in the lower half: both change at once */
 	uint32_t end;
 	uint32_t began;       /* the first byte that was judged */
-	uint32_t had_earlier; /* the broker may not have all bytes before that: 1 and more */
+	uint32_t had_earlier; /* 0, or enum doubt: the broker may not have all bytes before that */
 	uint8_t data[];
+};
+
+#define BURST_BYTES_MAX (BP_MQTT_BURST * 65536u)
+
+enum doubt {
+	DOUBTFUL = 1,
+	ASKED,   /* by a segment without payload */
+	LACKING, /* it has answered that it has not */
 };
 
 #define FIRST_ROOM 232u
@@ -89,7 +97,7 @@ static bool begin(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t positio
 	j = at(in, f);
 	j->end = j->began = position;
 	set(j, position, 0);
-	j->had_earlier = (f->flags & BP_FLOW_MIDWAY) || position != f->syn_seq + 1;
+	j->had_earlier = (f->flags & BP_FLOW_MIDWAY) || position != f->syn_seq + 1 ? DOUBTFUL : 0;
 	return true;
 }
 
@@ -116,17 +124,26 @@ bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n)
 	return reserve(in, f, f->next[BP_TO_BROKER], n);
 }
 
-static void follow(struct bp_mqtt_worker *in, const struct bp_judged_piece *p)
+/* False: no room, and the stream is back at its beginning; so is that of later pieces. */
+static bool follow(struct bp_mqtt_worker *in, const struct bp_judged_piece *p)
 {
-	if (reserve(in, p->flow, p->seq, p->n) && at(in, p->flow)->end == p->seq)
-		bp_judged_add(in, p->flow, p->data, p->n);
-	else
-		bp_judged_release(in, p->flow);
+	struct bp_flow *f = p->flow;
+
+	if (bp_judged_any(f) && (int32_t)(at(in, f)->end - p->seq) > 0)
+		bp_judged_release(in, f); /* of another policy */
+	if ((!bp_judged_any(f) || at(in, f)->end == p->seq) && reserve(in, f, p->seq, p->n)) {
+		bp_judged_add(in, f, p->data, p->n);
+		return true;
+	}
+	f->next[BP_TO_BROKER] = bp_judged_any(f) ? at(in, f)->end : p->seq;
+	return false;
 }
 
-void bp_judged_follow(struct bp_mqtt_worker *in, const struct bp_judged_piece *piece, uint32_t n)
+uint64_t bp_judged_follow(
+	struct bp_mqtt_worker *in, const struct bp_judged_piece *piece, uint32_t n)
 {
 	struct judged *block[BP_MQTT_BURST];
+	uint64_t without_room = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		__builtin_prefetch(&piece[i].flow->has_alias_max);
@@ -150,17 +167,18 @@ void bp_judged_follow(struct bp_mqtt_worker *in, const struct bp_judged_piece *p
 		/* an earlier piece may have moved it */
 		if (j == NULL || !bp_judged_any(p->flow) || j != at(in, p->flow) ||
 			j->end != p->seq) {
-			follow(in, p);
+			without_room |= (uint64_t)!follow(in, p) << i;
 			continue;
 		}
 		used = start_of(j) + (j->end - base_of(j));
 		if (used > room_of(in, p->flow) || p->n > room_of(in, p->flow) - used) {
-			follow(in, p);
+			without_room |= (uint64_t)!follow(in, p) << i;
 			continue;
 		}
 		bp_copy(j->data + used, p->data, p->n);
 		j->end += p->n;
 	}
+	return without_room;
 }
 
 void bp_judged_add(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *p, uint32_t n)
@@ -187,9 +205,14 @@ bool bp_judged_doubts(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 	return at(in, f)->had_earlier != 0;
 }
 
-bool bp_judged_asked(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+void bp_judged_ask(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
-	return at(in, f)->had_earlier++ > 1;
+	at(in, f)->had_earlier = ASKED;
+}
+
+bool bp_judged_is_lacking(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return at(in, f)->had_earlier == LACKING;
 }
 
 bool bp_judged_restore(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t seq,
@@ -213,8 +236,11 @@ void bp_judged_acknowledge(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_
 	j = at(in, f);
 	more = ack - base_of(j);
 	/* of a FIN one more, and nothing that was not forwarded */
-	if (more > j->end - base_of(j))
+	if (more > j->end - base_of(j)) {
+		if (j->had_earlier == ASKED && (int32_t)more < 0)
+			j->had_earlier = LACKING;
 		return;
+	}
 	/* in the same few lines of memory, if the broker keeps up */
 	set(j, ack, ack == j->end ? 0 : start_of(j) + more);
 	j->had_earlier = 0;
@@ -239,6 +265,11 @@ static bool adopt(struct bp_mqtt_worker *in, struct bp_flow *f)
 		return false;
 	j = at(in, f);
 	end = j->end;
+	/* the process ended between a burst and its record: its frames were not forwarded */
+	if ((int32_t)(end - f->next[BP_TO_BROKER]) < 0 &&
+		f->stream[BP_TO_BROKER] == BP_STREAM_BOUNDARY &&
+		f->next[BP_TO_BROKER] - end <= BURST_BYTES_MAX)
+		f->next[BP_TO_BROKER] = end;
 	j->end = f->next[BP_TO_BROKER];
 	if (start_of(j) <= room_of(in, f) && j->end - base_of(j) <= room_of(in, f) - start_of(j) &&
 		(int32_t)(end - j->end) >= 0)

@@ -27,15 +27,17 @@ struct bp_judged_piece {
 	const uint8_t *data;
 	uint32_t seq, n;
 };
-/* Appends them, at most BP_MQTT_BURST pieces in the order of their streams. Without memory they are
- * among those that are not known. */
-void bp_judged_follow(struct bp_mqtt_worker *in, const struct bp_judged_piece *piece, uint32_t n);
+/* Appends them, at most BP_MQTT_BURST pieces in the order of their streams. Bit i: there is no
+ * memory for piece i, and its stream is back at its beginning. */
+uint64_t bp_judged_follow(
+	struct bp_mqtt_worker *in, const struct bp_judged_piece *piece, uint32_t n);
 /* The first of them; bytes before it were acknowledged, or, where there are doubts, forwarded
  * before the policy was active: the broker may not have them. */
 uint32_t bp_judged_first(const struct bp_mqtt_worker *in, const struct bp_flow *f);
 bool bp_judged_doubts(const struct bp_mqtt_worker *in, const struct bp_flow *f);
-/* Whether the broker was asked before, and did not say that it has them; it is asked now. */
-bool bp_judged_asked(const struct bp_mqtt_worker *in, const struct bp_flow *f);
+/* The broker is asked whether it has them; and whether it has answered that it has not. */
+void bp_judged_ask(const struct bp_mqtt_worker *in, const struct bp_flow *f);
+bool bp_judged_is_lacking(const struct bp_mqtt_worker *in, const struct bp_flow *f);
 /* Overwrites p[0..n), bytes from `seq` on, all of which are kept, with those that were judged.
  * Returns whether any differed. */
 bool bp_judged_restore(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t seq,

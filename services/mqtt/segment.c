@@ -456,6 +456,8 @@ static bool may_prove(struct bp_mqtt_worker *in, const struct bp_frame *f, struc
 		if (in->is_forwarded == NULL || in->is_forwarded(in->is_forwarded_arg, f))
 			return true;
 		bp_tally(in, BP_C_SEG_NOT_FORWARDED);
+		if (!f->to_broker)
+			bp_enforce_spoofed(in);
 		return false;
 	}
 	if (flow == NULL)
@@ -465,6 +467,7 @@ static bool may_prove(struct bp_mqtt_worker *in, const struct bp_frame *f, struc
 		flow->client_port = f->port;
 	} else if (flow->client_port == f->port) {
 		bp_tally(in, BP_C_SEG_SAME_PORT);
+		bp_enforce_spoofed(in);
 		return false;
 	}
 	return true;

@@ -273,12 +273,16 @@ static void enforce(struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame
 static void forward_allowed(struct rig *r, uint32_t end)
 {
 	const struct bp_mqtt_burst *b = &r->burst;
+	uint64_t without_room = 0;
 
 	if (bp_mqtt_worker_enforces(r->in))
-		bp_enforce_allowed(r->in, b, r->done, end);
-	for (; r->done < end; r->done++)
-		if (bp_mqtt_worker_enforces(r->in) && r->forwarded != NULL)
+		without_room = bp_enforce_allowed(r->in, b, r->done, end);
+	for (; r->done < end; r->done++) {
+		if (without_room >> r->done & 1)
+			tally(r, BP_C_DROP_POLICY_MEMORY);
+		else if (bp_mqtt_worker_enforces(r->in) && r->forwarded != NULL)
 			r->forwarded(r->forwarded_arg, b->frame[r->done], r->len[r->done], false);
+	}
 }
 
 static void general(void *arg, uint32_t i)

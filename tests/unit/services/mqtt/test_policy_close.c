@@ -46,7 +46,9 @@ static void refused_publication(void **state)
 	/* the next connection of the same ports is another one */
 	c = open_peer();
 	c.first[CLIENT] = c.seq[CLIENT] = 900000;
+	c.first[BROKER] = c.seq[BROKER] = 700000;
 	broker.first = 900001;
+	client.first = 700001;
 	rig_connect(&rig, &c, 4, "pump-1");
 	publish(&c, 4, "t/x");
 	assert_int_equal(received(&broker), c.seq[CLIENT] - broker.first);
@@ -542,6 +544,142 @@ static void bytes_from_before_a_reload(void **state)
 	}
 }
 
+/* A connection ends once: also if an old byte and a refused packet are in one segment. */
+static void one_end(void **state)
+{
+	struct bytes b = {0};
+	struct peer c;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_CLOSED);
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	publish(&c, 4, "t/x");
+	rules[0].action = BP_POLICY_CLOSE;
+	load();
+	broker.first = c.seq[CLIENT] - 1;
+	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] - 1, c.seq[BROKER], "1", 1);
+	/* the broker has not got it */
+	rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER], c.seq[CLIENT] - 1, NULL, 0);
+	bytes_u8(&b, '1');
+	mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "t/secret", .payload = "1"});
+	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] - 1, c.seq[BROKER], b.p, b.n);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_CLOSED), 1);
+	assert_int_equal(broker.resets, 1);
+	assert_int_equal(client.resets, 1);
+	assert_int_equal(broker.reset_at, c.seq[CLIENT]);
+	bytes_free(&b);
+	rig_close(&rig);
+}
+
+/* As long as the broker has not answered it, a SYN does not make the ended connection another one.
+ */
+static void syn_after_a_refusal(void **state)
+{
+	struct bytes b = {0};
+	struct peer c;
+	uint32_t at, n;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_OPEN);
+	rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	n = received(&broker);
+	at = c.seq[CLIENT];
+	mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "t/secret", .payload = "1"});
+	rig_segment(&rig, &c, CLIENT, TH_ACK, at, c.seq[BROKER], b.p, b.n);
+	assert_int_equal(broker.resets, 1);
+	rig_segment(&rig, &c, CLIENT, TH_SYN, at - 1, 0, NULL, 0);
+	rig_segment(&rig, &c, CLIENT, TH_ACK, at, c.seq[BROKER], b.p, b.n);
+	assert_int_equal(received(&broker), n);
+	/* its answer to the SYN, on the connection that it still has */
+	rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER], at, NULL, 0);
+	assert_int_equal(broker.reset_at, at);
+	bytes_free(&b);
+	rig_close(&rig);
+}
+
+/* Acknowledgements count also while the stream of the broker is searched. */
+static void acknowledged_while_the_broker_is_searched(void **state)
+{
+	struct bytes b = {0};
+	struct peer c;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_OPEN);
+	rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	/* what the broker has sent took another path; the client has it */
+	c.seq[BROKER] += 100;
+	rig_ack(&rig, &c, CLIENT);
+	rig_ack(&rig, &c, BROKER);
+	for (unsigned i = 0; i < 500; i++) {
+		static const char text[] = "81 and some more text so that memory is needed for it";
+
+		mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "t/x", .payload = text});
+		for (unsigned k = 0; k < 4; k++)
+			bytes_add(&b, b.p, b.n);
+		rig_send_bytes(&rig, &c, CLIENT, &b);
+		rig_ack(&rig, &c, BROKER);
+		broker.acked = received(&broker);
+		if (i % 8 == 7) { /* the model has a bound */
+			memset(&broker, 0, sizeof(broker));
+			broker.first = c.seq[CLIENT];
+		}
+	}
+	assert_int_equal(rig_count(&rig, BP_C_DROP_POLICY_MEMORY), 0);
+	assert_int_equal(client.resets, 0);
+	rig_close(&rig);
+}
+
+/* Without memory a publication of the burst path is not forwarded, and other bytes are judged. */
+static void burst_without_memory(void **state)
+{
+	struct bytes good = {0}, bad = {0};
+	struct mq_publish p = {.version = 4, .topic = "t/x12345", .payload = "81"};
+	struct peer c;
+	uint32_t sent = 0, at;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_OPEN);
+	rig.bursts = true;
+	rig.burst_size = 4;
+	rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	rig_flush(&rig);
+	mq_publish(&good, &p);
+	p.topic = "t/secret";
+	mq_publish(&bad, &p);
+	at = c.seq[CLIENT];
+	/* the broker acknowledges nothing */
+	for (unsigned i = 0; i < 6000 && rig_count(&rig, BP_C_DROP_POLICY_MEMORY) == 0;
+		i++, sent++) {
+		broker.deaf = true;
+		rig_send(&rig, &c, CLIENT, good.p, good.n);
+	}
+	rig_flush(&rig);
+	broker.deaf = false;
+	assert_true(rig_count(&rig, BP_C_DROP_POLICY_MEMORY) > 0);
+	/* the first one is still known */
+	rig_segment(&rig, &c, CLIENT, TH_ACK, at, c.seq[BROKER], bad.p, bad.n);
+	rig_flush(&rig);
+	assert_memory_equal(broker.byte + (at - broker.first), good.p, good.n);
+	/* the first one that was not kept, too: it is judged again */
+	for (unsigned i = 0; i < 8; i++) {
+		at = c.seq[CLIENT] - (i + 1) * (uint32_t)good.n;
+		rig_segment(&rig, &c, CLIENT, TH_ACK, at, c.seq[BROKER], bad.p, bad.n);
+		rig_flush(&rig);
+	}
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_FAILED_OPEN), 0);
+	bytes_free(&good);
+	bytes_free(&bad);
+	rig_close(&rig);
+}
+
 /* Nothing in a retransmission of acknowledged bytes is read by the broker; its answer is wanted. */
 static void acknowledged_bytes(void **state)
 {
@@ -791,6 +929,10 @@ int main(void)
 		cmocka_unit_test(reset_with_payload),
 		cmocka_unit_test(held_before_a_reload),
 		cmocka_unit_test(bytes_from_before_a_reload),
+		cmocka_unit_test(one_end),
+		cmocka_unit_test(syn_after_a_refusal),
+		cmocka_unit_test(acknowledged_while_the_broker_is_searched),
+		cmocka_unit_test(burst_without_memory),
 		cmocka_unit_test(acknowledged_bytes),
 		cmocka_unit_test(last_segment_again),
 		cmocka_unit_test(bursts),
