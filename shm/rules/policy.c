@@ -480,9 +480,8 @@ void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet
 		d->steps += STEP_RULE + r->topic_len / STEP_TEXT;
 		if (met != NO)
 			met = both(met, value_is(rs, r, p, d));
-		/* packets of which something is unknown are not counted */
-		if (met == YES)
-			met = rate_is(r, p, d);
+		if (met != NO)
+			met = both(met, rate_is(r, p, d));
 		if (met == NO)
 			continue;
 		d->rule = i;

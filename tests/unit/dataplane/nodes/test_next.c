@@ -66,7 +66,10 @@ static void edges_lead_forward_only(void **state)
 		BIT(BP_EDGE_DROP) | BIT(BP_EDGE_DISAGGREGATE) | BIT(BP_EDGE_ETHERNET) | ONWARD);
 	assert_int_equal(edges_of(&bp_node_disaggregate),
 		BIT(BP_EDGE_DROP) | BIT(BP_EDGE_ETHERNET) | ONWARD);
-	assert_int_equal(edges_of(&bp_node_mqtt), ONWARD);
+	/* a policy may refuse their frames */
+	assert_int_equal(
+		edges_of(&bp_node_ethernet), BIT(BP_EDGE_DROP) | BIT(BP_EDGE_MQTT) | ONWARD);
+	assert_int_equal(edges_of(&bp_node_mqtt), BIT(BP_EDGE_DROP) | ONWARD);
 }
 
 static struct rte_node *node_of(const struct rig *r, const char *name)
