@@ -503,7 +503,7 @@ static const struct bp_setting rows[] = {
 	 .help = "Whether publications and wills are retained: true, false or any."},
 	{.path = "mqtt.policy.rules[].larger_than", .type = &bp_type_size, IN(bp_policy_rule_spec, larger_than), .flags = BP_RELOAD | BP_OR_ZERO, .min = 1, .max = 268435455, GIVEN(bp_policy_rule_spec, has_size), .preset_text = "none: any payload",
 	 .help = "Publications and wills with a larger payload."},
-	{.path = "mqtt.policy.rules[].payload", .type = &bp_type_policy_payload, IN(bp_policy_rule_spec, payload), .flags = BP_RELOAD, .present = has_payload, .preset_text = "none: any payload",
+	{.path = "mqtt.policy.rules[].payload", .type = &bp_type_policy_payload, .offset = offsetof(struct bp_policy_rule_spec, payload), .size = sizeof(void *), .flags = BP_RELOAD, .present = has_payload, .preset_text = "none: any payload",
 	 .help = "Publications and wills whose payload has a value that meets the condition. A payload without the value does not match."},
 	{.path = "mqtt.policy.rules[].payload.value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .like = "mqtt.rules[].value", .preset = "text",
 	 .help = "Value of the payload, as value of mqtt.rules, without metrics of Sparkplug B."},
