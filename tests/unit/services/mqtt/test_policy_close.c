@@ -619,9 +619,9 @@ static void acknowledged_while_the_broker_is_searched(void **state)
 	for (unsigned i = 0; i < 500; i++) {
 		static const char text[] = "81 and some more text so that memory is needed for it";
 
-		mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "t/x", .payload = text});
-		for (unsigned k = 0; k < 4; k++)
-			bytes_add(&b, b.p, b.n);
+		for (unsigned k = 0; k < 16; k++)
+			mq_publish(&b, &(struct mq_publish){
+					       .version = 4, .topic = "t/x", .payload = text});
 		rig_send_bytes(&rig, &c, CLIENT, &b);
 		rig_ack(&rig, &c, BROKER);
 		broker.acked = received(&broker);
