@@ -98,7 +98,7 @@ static void each_length_of_topic(void **state)
 static void topic_of_one_byte(void **state)
 {
 	(void)state;
-	for (uint8_t fallback = 0; fallback <= BP_POLICY_FALLBACK_PASS; fallback++) {
+	for (unsigned fallback = 0; fallback <= BP_POLICY_FALLBACK_PASS; fallback++) {
 		struct peer c;
 		uint32_t at;
 

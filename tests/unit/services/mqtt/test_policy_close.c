@@ -314,10 +314,10 @@ static void urgent_data(void **state)
 static void met_midstream(void **state)
 {
 	(void)state;
-	for (uint8_t fail = BP_POLICY_FAIL_OPEN; fail <= BP_POLICY_FAIL_CLOSED; fail++) {
+	for (unsigned fail = BP_POLICY_FAIL_OPEN; fail <= BP_POLICY_FAIL_CLOSED; fail++) {
 		struct peer c;
 
-		open_rig(fail);
+		open_rig((uint8_t)fail);
 		rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
 		load();
 		c = open_peer();
@@ -338,10 +338,10 @@ static void met_midstream(void **state)
 static void another_protocol(void **state)
 {
 	(void)state;
-	for (uint8_t fail = BP_POLICY_FAIL_OPEN; fail <= BP_POLICY_FAIL_CLOSED; fail++) {
+	for (unsigned fail = BP_POLICY_FAIL_OPEN; fail <= BP_POLICY_FAIL_CLOSED; fail++) {
 		struct peer c;
 
-		open_rig(fail);
+		open_rig((uint8_t)fail);
 		rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
 		load();
 		c = open_peer();
@@ -356,12 +356,12 @@ static void another_protocol(void **state)
 static void unknown_identity(void **state)
 {
 	(void)state;
-	for (uint8_t fail = BP_POLICY_FAIL_OPEN; fail <= BP_POLICY_FAIL_CLOSED; fail++) {
+	for (unsigned fail = BP_POLICY_FAIL_OPEN; fail <= BP_POLICY_FAIL_CLOSED; fail++) {
 		struct bytes b = {0};
 		struct peer c;
 		uint32_t n;
 
-		open_rig(fail);
+		open_rig((uint8_t)fail);
 		rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/#")->has_size = true;
 		rules[0].larger_than = 100;
 		load();
@@ -509,12 +509,12 @@ static void held_before_a_reload(void **state)
 static void bytes_from_before_a_reload(void **state)
 {
 	(void)state;
-	for (uint8_t fail = BP_POLICY_FAIL_OPEN; fail <= BP_POLICY_FAIL_CLOSED; fail++) {
+	for (unsigned fail = BP_POLICY_FAIL_OPEN; fail <= BP_POLICY_FAIL_CLOSED; fail++) {
 		struct bytes b = {0};
 		struct peer c;
 		uint32_t n;
 
-		open_rig(fail);
+		open_rig((uint8_t)fail);
 		rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/secret");
 		load();
 		c = connected(4);
