@@ -248,7 +248,7 @@ static bool admits(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp
 		return true;
 	drop(in, BP_C_DROP_POLICY_MEMORY);
 	/* what was judged before may leave, so that the broker acknowledges it */
-	if (frame->seq != f->next[BP_TO_BROKER]) {
+	if (bp_judged_any(f) && frame->seq != f->next[BP_TO_BROKER]) {
 		e->verdict = BP_FRAME_FORWARD;
 		forward(in, f, frame, f->next[BP_TO_BROKER] - frame->seq,
 			f->next[BP_TO_BROKER] - frame->seq);

@@ -257,8 +257,8 @@ void bp_judged_release(struct bp_mqtt_worker *in, struct bp_flow *f)
 
 static bool adopt(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
+	uint32_t end, next = f->next[BP_TO_BROKER];
 	struct judged *j;
-	uint32_t end;
 
 	if ((f->marks & BP_MARK_URGENT(BP_TO_BROKER)) ||
 		!bp_adopt_block(in, f, f->judged, sizeof(*j)))
@@ -266,14 +266,14 @@ static bool adopt(struct bp_mqtt_worker *in, struct bp_flow *f)
 	j = at(in, f);
 	end = j->end;
 	/* the process ended between a burst and its record: its frames were not forwarded */
-	if ((int32_t)(end - f->next[BP_TO_BROKER]) < 0 &&
-		f->stream[BP_TO_BROKER] == BP_STREAM_BOUNDARY &&
-		f->next[BP_TO_BROKER] - end <= BURST_BYTES_MAX)
-		f->next[BP_TO_BROKER] = end;
-	j->end = f->next[BP_TO_BROKER];
-	if (start_of(j) <= room_of(in, f) && j->end - base_of(j) <= room_of(in, f) - start_of(j) &&
-		(int32_t)(end - j->end) >= 0)
+	if ((int32_t)(end - next) < 0 && f->stream[BP_TO_BROKER] == BP_STREAM_BOUNDARY &&
+		next - end <= BURST_BYTES_MAX)
+		next = end;
+	if (start_of(j) <= room_of(in, f) && next - base_of(j) <= room_of(in, f) - start_of(j) &&
+		(int32_t)(end - next) >= 0) {
+		j->end = f->next[BP_TO_BROKER] = next;
 		return true;
+	}
 	bp_adopt_undo(in, f, f->judged);
 	return false;
 }

@@ -680,6 +680,30 @@ static void burst_without_memory(void **state)
 	rig_close(&rig);
 }
 
+/* There is no record yet, and no memory for one, when old bytes come again. */
+static void old_bytes_without_memory(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	rig_defaults(&rig);
+	rig.mqtt.reassembly_per_connection = 200; /* less than the first record needs */
+	rig.mqtt.policy.given = true;
+	rig.mqtt.policy.rules = rules;
+	rig.mqtt.policy.n_rules = 0;
+	rig.mqtt.policy.fail = BP_POLICY_FAIL_CLOSED;
+	rig_open(&rig);
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	publish(&c, 4, "t/x");
+	rules[0].action = BP_POLICY_CLOSE;
+	load();
+	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] - 1, c.seq[BROKER], "1", 1);
+	assert_int_equal(rig_count(&rig, BP_C_DROP_POLICY_MEMORY), 1);
+	rig_close(&rig);
+}
+
 /* Nothing in a retransmission of acknowledged bytes is read by the broker; its answer is wanted. */
 static void acknowledged_bytes(void **state)
 {
@@ -933,6 +957,7 @@ int main(void)
 		cmocka_unit_test(syn_after_a_refusal),
 		cmocka_unit_test(acknowledged_while_the_broker_is_searched),
 		cmocka_unit_test(burst_without_memory),
+		cmocka_unit_test(old_bytes_without_memory),
 		cmocka_unit_test(acknowledged_bytes),
 		cmocka_unit_test(last_segment_again),
 		cmocka_unit_test(bursts),
