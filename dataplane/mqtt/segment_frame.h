@@ -53,9 +53,9 @@ static inline bool bp_segment_frame(
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
 		return false;
 	}
-	if (w->checks_ingress && !bp_is_originated(m)) {
+	if ((w->checks_ingress || f->to_broker) && !bp_is_originated(m)) {
 		f->port = (uint8_t)(m->port + 1);
-		f->routed = w->onward[m->port] == BP_EDGE_IP4;
+		f->routed = w->checks_ingress && w->onward[m->port] == BP_EDGE_IP4;
 	}
 	sum = bp_rx_sum(
 		w, m, f->ip6 ? NULL : f->data + f->l3, (uint32_t)(f->data[f->l3] & 0x0f) * 4);

@@ -145,7 +145,8 @@ struct bp_worker {
 	/* bridges: members as port ids */
 	bool trust_checksum; /* mqtt.verify_checksums: false */
 	/*
-	 * Inspection checks ingress ports; false in a replay, where one port has both directions.
+	 * Inspection checks ingress ports; false in a replay, where one port has both directions,
+	 * and inspection knows the port of the client only.
 	 */
 	bool checks_ingress;
 	uint8_t n_bridges;

@@ -76,6 +76,13 @@ class Report(unittest.TestCase):
         self.assertIn(("pub-both", None, "five"), refused(out, "connect"))
         self.assertEqual(refused(out, "publish"), Counter())
 
+    def test_port(self):
+        """The port of a capture is that of its clients, also where the capture has both directions."""
+        for port, refused_there in (("a", True), ("b", False)):
+            out = report({"rules": [{"name": "here", "packet": "publish", "port": port, "action": "observe"}]})
+            self.assertEqual(out["observed"] > 0, refused_there, port)
+            self.assertEqual([r["undecided"] for r in out["rules"]], [0] * len(out["rules"]))
+
     def test_a_policy_that_refuses(self):
         """The first refused packet of a connection ends it."""
         policy = {"default": "allow", "rules": [{"name": "no-reading", "packet": "subscribe", "topic": "#", "action": "close"},
