@@ -50,10 +50,10 @@ static bool can_blank(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	if (e == NULL || e->payload == NULL || in->frame == NULL || !e->reserved ||
 		(f->proof & BP_FLOW_WEBSOCKET) || in->rules->policy_quarantine_len < 2)
 		return false;
-	if (publish && e->filed)
-		return true;
 	if (publish && v->retain && fixed_header(in, f) == NULL)
 		return false;
+	if (publish && e->filed)
+		return true;
 	return v->topic_len >= (publish ? SHORTEST_TOPIC : 1) &&
 	       in_payload(in, f, v->topic, v->topic_len) != NULL;
 }

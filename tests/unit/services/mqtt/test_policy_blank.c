@@ -316,6 +316,31 @@ static void alias(void **state)
 	rig_close(&rig);
 }
 
+/* The retain flag of a publication with such an alias has left before the alias arrives. */
+static void alias_behind_the_retain_flag(void **state)
+{
+	struct mq_publish p = {.version = 5, .topic = SECRET, .alias = 3, .payload = "81"};
+	struct bytes b = {0};
+	struct peer c;
+	uint32_t at;
+
+	(void)state;
+	open_blank(SECRET);
+	c = connected_with_aliases();
+	send_publish(&c, &p);
+	p.topic = "";
+	p.retain = true;
+	mq_publish(&b, &p);
+	at = received(&broker);
+	rig_send(&rig, &c, CLIENT, b.p, 1);
+	rig_send(&rig, &c, CLIENT, b.p + 1, b.n - 1);
+	assert_true(received(&broker) < at + b.n);
+	assert_int_equal(broker.resets, 1);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANK_FALLBACK), 1);
+	bytes_free(&b);
+	rig_close(&rig);
+}
+
 /* An alias of a topic that was allowed when it was defined. */
 static void alias_before_the_rule(void **state)
 {
@@ -617,6 +642,7 @@ int main(void)
 		cmocka_unit_test(retransmission),
 		cmocka_unit_test(any_cut),
 		cmocka_unit_test(alias),
+		cmocka_unit_test(alias_behind_the_retain_flag),
 		cmocka_unit_test(alias_before_the_rule),
 		cmocka_unit_test(subscriptions),
 		cmocka_unit_test(some_filters),
