@@ -37,6 +37,14 @@ def publish(version, topic, payload, qos=0, retain=False, dup=False, identifier=
     return packet(0x30 | dup << 3 | qos << 1 | retain, body + payload)
 
 
+def subscribe(version, filters, identifier=1):
+    return packet(0x82, struct.pack("!H", identifier) + (b"\0" if version == 5 else b"") + b"".join(text(f) + bytes((qos,)) for f, qos in filters))
+
+
+def unsubscribe(version, filters, identifier=1):
+    return packet(0xa2, struct.pack("!H", identifier) + (b"\0" if version == 5 else b"") + b"".join(map(text, filters)))
+
+
 def split(stream):
     """(first byte, body, position, position behind it) of the complete packets of a stream"""
     at = 0

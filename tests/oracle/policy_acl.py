@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random ACL files of mosquitto, and what a mosquitto with such a file says about each client and topic."""
+"""Random ACL files of mosquitto, what a mosquitto with such a file says about each client and topic, and a model of the policy for subscriptions:
+mosquitto accepts each of them."""
 
 import os
 import socket
@@ -46,6 +47,49 @@ def acl(rng):
             lines += ["topic write plant/#"]
     lines += [f"pattern {rng.choice(('write', 'readwrite', 'deny'))} {topic_filter(rng, ('%c', '%u'))}" for _ in range(rng.randint(0, 4))]
     return "\n".join([*lines, "pattern write plant/#"]) + "\n"
+
+
+def covers(rule, wanted):
+    """Whether each topic that matches the levels of one filter matches those of a rule"""
+    if rule == ["#"]:
+        return True
+    if not rule or not wanted:
+        return rule == wanted
+    return wanted[0] != "#" and rule[0] in ("+", wanted[0]) and covers(rule[1:], wanted[1:])
+
+
+def overlaps(a, b):
+    """Whether a topic matches both"""
+    if ["#"] in (a, b):
+        return True
+    if not a or not b:
+        return a == b
+    return (a[0] == b[0] or "+" in (a[0], b[0])) and overlaps(a[1:], b[1:])
+
+
+def reads(rules, client, user):
+    """(a line denies it, levels of its filter) of the lines for reading of this client, in the order in which they decide"""
+    of_user, mine, lines = None, True, []
+    for line in rules.splitlines():
+        kind, *rest = line.split(" ", 2)
+        if kind == "user":
+            of_user, mine = rest[0], rest[0] == user
+        elif kind == "pattern" or (mine if of_user else user is None):
+            access, levels = rest[0], rest[1].split("/")
+            if kind == "pattern" and "%u" in levels and user is None:
+                continue
+            levels = [{"%c": client, "%u": user}.get(level, level) for level in levels] if kind == "pattern" else levels
+            if access != "write":
+                # each topic has a first level
+                lines.append((kind == "pattern", access != "deny", ["#"] if levels == ["+", "#"] else levels))
+    return [(not allows, levels) for _, allows, levels in sorted(lines, key=lambda line: line[:2])]
+
+
+def subscriptions(rules, client, user, filters):
+    """{filter: allowed}"""
+    lines = reads(rules, client, user)
+    first = {f: next((denies for denies, levels in lines if (overlaps if denies else covers)(levels, f.split("/"))), True) for f in filters}
+    return {f: not denies for f, denies in first.items()}
 
 
 def receive(s, n):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sessions of hostile and of unlucky clients through `biplane replay`, with a policy that refuses: to the broker leaves what a mosquitto with
-the same ACL file allows, up to the first packet that it refuses, and nothing else. policy_oracle.py BIPLANE [SEED [ROUNDS [SESSIONS]]]"""
+"""Sessions of hostile and of unlucky clients through `biplane replay`, with a policy that refuses. To the broker leaves what a mosquitto with
+the same ACL file allows, up to the first packet that it refuses (close), or with the quarantine topic in those that it refuses (blank), and
+nothing else. policy_oracle.py BIPLANE [SEED [ROUNDS [SESSIONS [close|blank|pass]]]]"""
 
 import os
 import random
@@ -17,7 +18,9 @@ import policy_acl
 import policy_sessions as sessions
 
 ROUNDS, SESSIONS = 3, 1000
-TOPICS = 150
+TOPICS = FILTERS = 150
+QUARANTINES = ("$refused", "$r", "$quarantine/of/refused/messages")
+MODES = {"close": ("close",), "blank": ("blank", "close"), "pass": ("blank", "pass")}
 SKIPPED = 77
 CONFIG = """\
 version: 1
@@ -31,16 +34,16 @@ mqtt:
 DISCONNECT, CONNACK_V3, CONNACK_V5 = b"\xe0\x01\x87", b"\x20\x02\x00\x05", b"\x20\x03\x00\x87\x00"
 
 
-def config(biplane, folder):
+def config(biplane, folder, policy):
     """The policy that biplane makes of the ACL file, with another action"""
     out = subprocess.run([biplane, "policy", "import", f"{folder}/acl"], stdout=subprocess.PIPE, check=True, timeout=60).stdout.decode()
-    policy = out.replace("observe", "close").replace("policy:\n", "policy:\n  fail: closed\n")
+    head = f"policy:\n  fail: closed\n  fallback: {policy.fallback}\n  quarantine: {policy.quarantine}\n"
     path = Path(folder) / "biplane.yaml"
-    path.write_text(CONFIG + "".join(f"  {line}\n" for line in policy.splitlines()))
+    path.write_text(CONFIG + "".join(f"  {line}\n" for line in out.replace("observe", policy.action).replace("policy:\n", head).splitlines()))
     return path
 
 
-def replay(biplane, folder, steps):
+def replay(biplane, folder, policy, steps):
     arrive = {True: [], False: []}
     for i, (_, step) in enumerate(steps):
         arrive[step.of_client].append((i, step.frame))
@@ -49,7 +52,7 @@ def replay(biplane, folder, steps):
     for of_client, name in names.items():
         (Path(folder) / f"{name}.pcap").write_bytes(sessions.capture(arrive[of_client]))
         args += ["--in", f"{name}={folder}/{name}.pcap", "--out", f"{name}={folder}/{name}-out.pcap"]
-    p = subprocess.run([biplane, "replay", "-c", config(biplane, folder), *args, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    p = subprocess.run([biplane, "replay", "-c", config(biplane, folder, policy), *args, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        check=False, timeout=600)
     if p.returncode != 0:
         raise RuntimeError(f"biplane replay: {p.returncode}: {p.stderr.decode()}")
@@ -103,7 +106,7 @@ class Broker:
     def judged(self, step):
         """Bytes that were judged, of a segment that leaves without them"""
         for i in range(step.judged, step.end if step.empty else 0):
-            self.left.setdefault(i, self.session.data[i])
+            self.left.setdefault(i, self.session.arrived.data[i])
 
     def to_client(self, flags, payload, originated):
         if originated:
@@ -111,24 +114,30 @@ class Broker:
             self.ends += (flags & (sessions.RST | sessions.FIN)) != 0
 
     def judge(self):
-        script, left, got = self.session.script, stream(self.left), stream(self.got)
+        script, arrived, left, got = self.session.script, self.session.arrived, stream(self.left), stream(self.got)
         assert len(left) == len(self.left), "bytes leave behind a gap"
-        whole, received = (mqtt_packets.publications(s, script.version) for s in (left, got))
-        assert whole == script.published, f"left: {whole}, allowed: {script.published}"
-        assert received == script.published[:len(received)], f"received: {received}"
-        if script.refused is None:
-            assert left == got == script.stream, "bytes are missing"
-            assert not self.resets and not self.ends and not self.answers, "an allowed connection was ended"
+        self.judge_publications(*(mqtt_packets.publications(s, script.version) for s in (left, got)))
+        assert left == arrived.data[:len(left)], f"other bytes left: {left.hex()}"
+        assert got == left[:len(got)]
+        if arrived.ended is None:
+            assert len(left) == len(got) == len(arrived.data), "bytes are missing"
+            assert not self.resets and not self.ends and not self.answers, "the connection was ended"
             return
-        assert script.refused_at <= len(left) < script.refused_end, f"{len(left)} bytes left"
-        assert left == script.stream[:len(left)], "other bytes left"
+        assert len(left) == arrived.ended, f"{len(left)} bytes left"
         # later ones have the number that the broker says it expects
         assert self.resets and self.resets[0] == max(self.resets) == len(left), f"resets at {self.resets}, {len(left)} bytes left"
         assert self.ends, "the client's connection was not ended"
-        if script.refused == 0:
+        if arrived.ended < script.connect_end:
             assert self.answers.startswith(CONNACK_V5 if script.version == 5 else CONNACK_V3), self.answers
         else:
             assert self.answers == (DISCONNECT if script.version == 5 else b""), self.answers
+
+    def judge_publications(self, left, got):
+        script, arrived = self.session.script, self.session.arrived
+        assert left == arrived.published, f"left: {left}, expected: {arrived.published}"
+        assert got == left[:len(got)], f"received: {got}"
+        refused = [t for t, _ in left if not script.allowed.get(t, t.startswith("$"))]
+        assert not refused or arrived.passed, f"{refused} is refused"
 
 
 def stream(values):
@@ -169,8 +178,8 @@ def explain(steps, broker):
     """The frames of a session, and its stream"""
     session, script = broker.session, broker.session.script
     print(f"client {script.client} user {script.user} version {script.version}, first sequence number {session.isn}",
-          f"packets {[p.hex() for p in script.packets]}", f"refused {script.refused} at {script.refused_at}", f"left {stream(broker.left).hex()}",
-          sep="\n")
+          "packets:", *script.packets, f"left     {stream(broker.left).hex()}",
+          f"expected {session.arrived.data.hex()}", f"ended at {session.arrived.ended}", script.policy, sep="\n")
     for i, (of, step) in enumerate(steps):
         if of is session:
             _, flags, seq, payload = parse(step.frame)
@@ -179,19 +188,41 @@ def explain(steps, broker):
                   f"acknowledged {step.acknowledged} judged {step.judged}")
 
 
-def generate(rng, allowed, first, n):
+def generate(rng, policy, answers, first, n):
     """Sessions, some of which have the addresses and ports of the one before"""
     groups, number = [], first
     while number < first + n:
         endpoint, group = sessions.Endpoint(number), []
         for _ in range(2 if rng.random() < 0.1 else 1):
-            group.append(sessions.Session(rng, endpoint, sessions.Script(rng, allowed), number))
+            group.append(sessions.Session(rng, endpoint, sessions.Script(rng, policy, *answers), number))
             number += 1
         groups.append(group)
     return groups
 
 
-def main(biplane, seed=None, rounds=ROUNDS, n=SESSIONS):
+def judge_round(biplane, folder, rng, mode, n, counts):
+    policy = sessions.Policy(*MODES[mode], *([rng.choice(QUARANTINES)] if mode != "close" else []))
+    acl, topics = policy_acl.acl(rng), sorted({policy_acl.topic(rng) for _ in range(TOPICS)})
+    filters = sorted({policy_acl.topic_filter(rng) for _ in range(FILTERS)})
+    answers = policy_acl.truth(folder, acl, topics), {client: policy_acl.subscriptions(acl, *client, filters) for client in policy_acl.CLIENTS}
+    groups = generate(rng, policy, answers, 1, n)
+    steps = list(sessions.interleaved(rng, groups))
+    found = judge(steps, replay(biplane, folder, policy, steps))
+    if found is not None:
+        print(found[1], acl, sep="\n")
+        explain(steps, found[0])
+        return False
+    for s in (s for group in groups for s in group):
+        counts["sessions"] += 1
+        counts["frames"] += len(s.steps)
+        counts["publications"] += len(s.arrived.published)
+        counts["overwritten"] += s.arrived.blanked
+        counts["passed"] += s.arrived.passed
+        counts["ended"] += s.arrived.ended is not None
+    return True
+
+
+def main(biplane, seed=None, rounds=ROUNDS, n=SESSIONS, mode=None):
     if not os.access(policy_acl.MOSQUITTO, os.X_OK):
         print("there is no mosquitto on this machine")
         return SKIPPED
@@ -200,24 +231,12 @@ def main(biplane, seed=None, rounds=ROUNDS, n=SESSIONS):
     counts = defaultdict(int)
     with tempfile.TemporaryDirectory(prefix="bp-oracle-") as folder:
         for number in range(int(rounds)):
-            rng = random.Random(f"{seed} {number}")
-            acl, topics = policy_acl.acl(rng), sorted({policy_acl.topic(rng) for _ in range(TOPICS)})
-            allowed = policy_acl.truth(folder, acl, topics)
-            groups = generate(rng, allowed, 1, int(n))
-            steps = list(sessions.interleaved(rng, groups))
-            found = judge(steps, replay(biplane, folder, steps))
-            if found is not None:
-                print(f"round {number}: {found[1]}", acl, sep="\n")
-                explain(steps, found[0])
+            of_round = mode or list(MODES)[number % len(MODES)]
+            if not judge_round(biplane, folder, random.Random(f"{seed} {number}"), of_round, int(n), counts):
+                print(f"round {number}, {of_round}")
                 return 1
-            for group in groups:
-                for s in group:
-                    counts["sessions"] += 1
-                    counts["frames"] += len(s.steps)
-                    counts["refused"] += s.script.refused is not None
-                    counts["publications"] += len(s.script.published)
     print(", ".join(f"{n} {what}" for what, n in counts.items()))
-    return 0 if 0 < counts["refused"] < counts["sessions"] else 1
+    return 0 if 0 < counts["ended"] < counts["sessions"] or mode == "pass" else 1
 
 
 if __name__ == "__main__":

@@ -50,50 +50,174 @@ def payload(rng):
     return bytes(rng.choices(b"0123456789\x30\0\x82", k=rng.choice((0, 1, 2, 5, 5, 9, 150))))
 
 
-class Script:
-    """The packets of a client, and the first one that the ACL refuses"""
+class Policy(NamedTuple):
+    """What is done with what the ACL refuses"""
+    action: str
+    fallback: str = "close"
+    quarantine: str = "$refused"
 
-    def __init__(self, rng, allowed):
-        self.version = rng.choice((4, 5))
+    def topic(self, topic):
+        """The one of the same length that the broker has instead"""
+        return f"{self.quarantine}/".ljust(len(topic), "-")[:len(topic)]
+
+
+class Text(NamedTuple):
+    """A refused topic or filter in the client's stream, and what it becomes"""
+    begin: int
+    new: bytes
+
+
+class Packet(NamedTuple):
+    begin: int
+    decided: int  # position behind the last byte that is needed for a decision: of the head of a PUBLISH
+    end: int
+    refused: bool = False
+    texts: tuple = ()
+    topic: str = None  # of a PUBLISH, also of its alias
+    message: bytes = b""
+    alias: int = None
+    defines: bool = False  # the alias
+    retain: bool = False
+    header_end: int = 0  # of the fixed header
+
+
+class Script:
+    """The packets of a client, and what the ACL says about them"""
+
+    def __init__(self, rng, policy, allowed, may_read):
+        self.policy, self.version = policy, rng.choice((4, 5))
         self.client, self.user = rng.choice(list(allowed))
-        self.allowed = allowed[self.client, self.user]
-        self.packets, self.published, self.refused = [], [], None  # refused: the number of the packet
-        self.aliases = {}
-        chance = rng.choice((0, 0.05, 0.2))  # of a topic that is refused
-        self.by_answer = {a: [t for t, is_allowed in self.allowed.items() if is_allowed == a] for a in (True, False)}
-        will = self.topic(rng, chance / 4) if rng.random() < 0.2 else None
-        self.add(mqtt_packets.connect(self.version, self.client, self.user, will), will)
+        self.allowed, self.may_read = allowed[self.client, self.user], may_read[self.client, self.user]
+        self.packets, self.stream, self.aliases = [], b"", {}
+        chance = rng.choice((0, 0.05, 0.2) if policy.action == "close" else (0, 0.2, 0.6))  # of what is refused
+        will = self.one(rng, self.allowed, chance / 4) if rng.random() < 0.2 else None
+        self.add(mqtt_packets.connect(self.version, self.client, self.user, will), refused=will is not None and not self.allowed[will])
         for _ in range(rng.randint(1, 7)):
-            if rng.random() < 0.15:
+            what = rng.random()
+            if what < 0.1:
                 self.add(PINGREQ)
+            elif what < 0.2:
+                self.subscribe(rng, chance)
             else:
                 self.publish(rng, chance)
-        self.stream = b"".join(self.packets)
-        self.connect_end = len(self.packets[0])
-        self.refused_at = None if self.refused is None else len(b"".join(self.packets[:self.refused]))
-        self.refused_end = None if self.refused is None else self.refused_at + len(self.packets[self.refused])
+        self.connect_end = self.packets[0].end
 
-    def topic(self, rng, chance):
-        some = self.by_answer[rng.random() >= chance]
-        return rng.choice(some or list(self.allowed))
+    @staticmethod
+    def one(rng, answers, chance):
+        is_allowed = rng.random() >= chance
+        return rng.choice([t for t, a in answers.items() if a == is_allowed] or list(answers))
 
-    def add(self, data, topic=None):
-        if topic is not None and not self.allowed[topic] and self.refused is None:
-            self.refused = len(self.packets)
-        self.packets.append(data)
+    def add(self, data, decided=None, **what):
+        begin = len(self.stream)
+        self.stream += data
+        header = next(i for i in range(1, 5) if not data[i] & 128) + 1
+        end = len(self.stream)
+        self.packets.append(Packet(begin, end if decided is None else begin + decided, end, header_end=begin + header, **what))
 
     def publish(self, rng, chance):
-        topic, alias, sent = self.topic(rng, chance), None, None
+        topic, alias, sent = self.one(rng, self.allowed, chance), None, None
         if self.version == 5 and rng.random() < 0.4:
             alias = rng.randint(1, 3)
             if alias in self.aliases and rng.random() < 0.7:
                 topic, sent = self.aliases[alias], ""
             self.aliases[alias] = topic
-        qos, data = rng.choice((0, 0, 1, 2)), payload(rng)
-        self.add(mqtt_packets.publish(self.version, topic if sent is None else sent, data, qos, rng.random() < 0.2, False,
-                                      rng.randint(1, 65535), alias), topic)
-        if self.refused is None:
-            self.published.append((topic, data))
+        qos, data, retain = rng.choice((0, 0, 1, 2)), payload(rng), rng.random() < 0.2
+        packet = mqtt_packets.publish(self.version, topic if sent is None else sent, data, qos, retain, False, rng.randint(1, 65535), alias)
+        refused, texts = not self.allowed[topic], ()
+        if refused and sent is None:
+            at = len(self.stream) + packet.index(mqtt_packets.text(topic)) + 2
+            texts = (Text(at, self.policy.topic(topic).encode()),)
+        self.add(packet, len(packet) - len(data), refused=refused, texts=texts, topic=topic, message=data, alias=alias,
+                 defines=alias is not None and sent is None, retain=retain)
+
+    def subscribe(self, rng, chance):
+        filters = [(self.one(rng, self.may_read, chance), rng.randint(0, 2)) for _ in range(rng.choice((1, 1, 2, 4)))]
+        shares = [rng.choice(("", "", "$share/g/", "$share/plant/")) for _ in filters]
+        if rng.random() < 0.2:
+            self.add(mqtt_packets.unsubscribe(self.version, [f for f, _ in filters]))
+        given = [(share + f, qos) for share, (f, qos) in zip(shares, filters)]
+        packet, texts = mqtt_packets.subscribe(self.version, given, rng.randint(1, 65535)), []
+        at = len(self.stream) + len(packet)
+        for share, (f, _) in zip(reversed(shares), reversed(filters)):
+            at -= len(f) + 1
+            if not self.may_read[f]:
+                texts.insert(0, Text(at, b"$" + b"-" * (len(f) - 1)))
+            at -= len(share) + 2
+        self.add(packet, refused=texts != [], texts=tuple(texts))
+
+
+class Arrived:
+    """The stream as the policy lets it pass. What it was asked about leaves at once, so a topic can be overwritten only with the segment whose
+    bytes decide about its packet."""
+
+    def __init__(self, script):
+        self.script, self.data = script, bytearray(script.stream)
+        self.at = 0         # bytes before that were judged
+        self.ended = None   # the position before which the connection ends
+        self.filed = set()  # aliases that the broker has for a quarantine topic
+        self.published = []
+        self.blanked = self.passed = 0
+
+    def judge(self, end):
+        for p in self.script.packets:
+            if self.at < p.decided <= end and self.ended is None:
+                self.decide(p)
+        self.at = end
+
+    def may_end(self, end):
+        """A packet up to this position is refused, so it may end the connection."""
+        return any(p.refused and self.at < p.decided <= end for p in self.script.packets)
+
+    def overwrite(self, text):
+        self.data[text.begin:text.begin + len(text.new)] = text.new
+        self.blanked += 1
+
+    def fall_back(self, p):
+        if self.script.policy.action == "blank" and self.script.policy.fallback == "pass" and p.begin != 0:
+            self.passed += 1
+        else:
+            # the rest of a fixed header that was cut leaves
+            self.ended = p.header_end if p.begin < self.at < p.header_end else max(p.begin, self.at)
+
+    def decide(self, p):
+        if p.topic is not None:
+            self.publication(p)
+        elif p.refused and not p.texts:  # the will
+            self.fall_back(p)
+        for text in p.texts if p.topic is None else ():
+            if self.ended is None and self.can_overwrite(text):
+                self.overwrite(text)
+            elif self.ended is None:
+                self.fall_back(p)
+
+    def can_overwrite(self, text):
+        return self.script.policy.action == "blank" and text.begin >= self.at
+
+    def can_blank(self, p):
+        if p.retain and p.begin < self.at:
+            return False
+        if not p.texts:
+            return p.alias in self.filed
+        return self.can_overwrite(p.texts[0]) and len(p.texts[0].new) >= 2
+
+    def publication(self, p):
+        topic = p.topic
+        if p.defines:
+            self.filed.discard(p.alias)
+        if p.refused and self.can_blank(p):
+            for text in p.texts:
+                self.overwrite(text)
+            if p.retain:
+                self.data[p.begin] &= 0xFE
+            if p.defines:
+                self.filed.add(p.alias)
+            topic = self.script.policy.topic(topic)
+        elif p.refused:
+            self.fall_back(p)
+            if p.alias in self.filed:
+                topic = self.script.policy.topic(topic)
+        if self.ended is None:
+            self.published.append((topic, p.message))
 
 
 def cuts(rng, packets, number):
@@ -101,13 +225,14 @@ def cuts(rng, packets, number):
     ends, at = [], 0
     how = rng.choice(("split", "split", "split", "bytes", "random", "whole", "joined"))
     for p in packets:
-        if how == "split" and number % len(p):
-            ends.append(at + number % len(p))
+        size = p.end - p.begin
+        if how == "split" and number % size:
+            ends.append(at + number % size)
         elif how == "bytes":
-            ends += range(at + 1, at + len(p))
+            ends += range(at + 1, at + size)
         elif how == "random":
-            ends += sorted({at + rng.randint(1, len(p)) for _ in range(3)})
-        at += len(p)
+            ends += sorted({at + rng.randint(1, size) for _ in range(3)})
+        at += size
         if how != "joined" or rng.random() < 0.2:
             ends.append(at)
     return sorted({*ends, at})
@@ -120,10 +245,10 @@ class Session:
         self.rng, self.endpoint, self.script = rng, endpoint, script
         # numbers that wrap early; a broker never has the number of its connection before
         self.isn, self.broker_isn = rng.choice((0xFFFFFFF0, rng.randrange(1 << 32))), rng.randrange(1 << 32)
-        self.data = script.stream
+        self.data, self.arrived = script.stream, Arrived(script)
         self.ends = cuts(rng, script.packets, number)
         self.steps, self.told = [], b""  # told: the broker's stream
-        self.judged = self.acknowledged = 0  # positions: what biplane was shown in sequence, what the broker has acknowledged
+        self.acknowledged = 0  # by the broker
         self.has = bytearray(len(self.data))
         self.tidy = rng.random() < 0.15  # nothing is reordered
         self.open()
@@ -133,7 +258,7 @@ class Session:
     def of_client(self, flags, at, data=b"", lost=False):
         ack = self.broker_isn + 1 + len(self.told)
         self.steps.append(Step(self.endpoint.frame(True, flags, self.isn + 1 + at, ack, data), True, lost, self.acknowledged, self.judged,
-                               data != b"" and at < self.acknowledged, min(at + len(data), self.limit())))
+                               data != b"" and at < self.acknowledged, self.before_end(min(at + len(data), self.limit()))))
 
     def of_broker(self, data=b""):
         self.steps.append(Step(self.endpoint.frame(False, ACK | PSH if data else ACK, self.broker_isn + 1 + len(self.told),
@@ -144,6 +269,14 @@ class Session:
         self.steps.append(Step(self.endpoint.frame(True, SYN, self.isn, 0), True))
         self.steps.append(Step(self.endpoint.frame(False, SYN | ACK, self.broker_isn, self.isn + 1)))
         self.of_client(ACK, 0)
+
+    @property
+    def judged(self):
+        """Bytes that biplane was shown in sequence"""
+        return self.arrived.at
+
+    def before_end(self, at):
+        return at if self.arrived.ended is None else min(at, self.arrived.ended)
 
     def limit(self):
         """Before the CONNACK nothing behind the CONNECT leaves."""
@@ -156,12 +289,11 @@ class Session:
         leaves = max(self.judged, min(end, self.limit()))
         if not lost and begin >= self.acknowledged:
             self.has[begin:min(end, leaves)] = b"\1" * (min(end, leaves) - begin)
-        self.judged = leaves
+        self.arrived.judge(leaves)
 
     def received(self):
         n = self.has.find(0)
-        n = len(self.data) if n < 0 else n
-        return n if self.script.refused_at is None else min(n, self.script.refused_at)
+        return self.before_end(len(self.data) if n < 0 else n)
 
     def broker(self):
         """It acknowledges what it has, and answers."""
@@ -172,8 +304,9 @@ class Session:
     def other(self, begin, end):
         """Other bytes: a bit, or a publication that is refused."""
         data = bytearray(self.data[begin:end])
-        if self.rng.random() < 0.5 and self.script.by_answer[False]:
-            forged = mqtt_packets.publish(self.script.version, self.rng.choice(self.script.by_answer[False]), b"1")
+        refused = [t for t, is_allowed in self.script.allowed.items() if not is_allowed]
+        if self.rng.random() < 0.5 and refused:
+            forged = mqtt_packets.publish(self.script.version, self.rng.choice(refused), b"1")
             data[:len(forged)] = forged[:len(data)]
         elif data:
             data[self.rng.randrange(len(data))] ^= 1 << self.rng.randrange(8)
@@ -193,8 +326,8 @@ class Session:
             begin = self.has.find(0, self.acknowledged) if rng.random() < 0.7 else self.acknowledged
             begin = min(max(begin, 0), self.judged)
         end = min(len(self.data), begin + rng.randint(1, 40))
-        if begin < self.acknowledged and self.script.refused is not None:
-            end = min(end, max(self.judged, self.script.refused_at))
+        if begin < self.acknowledged and self.arrived.may_end(end):
+            end = self.judged
         data = self.data[begin:end]
         if rng.random() < 0.5:
             # of what was judged, and of what is dropped
@@ -216,7 +349,7 @@ class Session:
             elif not self.told:
                 if self.received() < self.script.connect_end:
                     self.send(self.received(), self.script.connect_end)
-                if self.script.refused == 0:
+                if self.arrived.ended is not None:
                     break
                 self.broker()
             if rng.random() < 0.3 and (self.told or self.received() < self.script.connect_end):
@@ -229,7 +362,7 @@ class Session:
             end = self.end_behind(begin)
             self.send(begin, end)
             begin = end
-        if self.script.refused is None:
+        if self.arrived.ended is None:
             self.broker()
         self.of_client(FIN | ACK, len(self.data))
         self.send(len(self.data), len(self.data), PINGREQ)
