@@ -7,6 +7,7 @@
 #include "services/mqtt/policy.h"
 #include "services/mqtt/publications.h"
 #include "services/mqtt/stream.h"
+#include "services/mqtt/suback.h"
 
 /*
  * Packets that cross a segment boundary. Only packets that a rule may need are carried to the next
@@ -215,6 +216,7 @@ void bp_cut_begin(
 		no_room(in, f, dir, fixed.type, total, n);
 		return;
 	}
+	bp_suback_passes(in, f, dir, p, n, 0, in->packet_seq);
 	f->reassembly_len[dir] = n;
 	f->reassembly_need[dir] = total;
 	f->stream[dir] = BP_STREAM_REASSEMBLE;
@@ -289,6 +291,7 @@ static uint32_t reassemble_body(struct bp_mqtt_worker *in, struct bp_flow *f, un
 	c = carried(in, f, dir);
 	memcpy(c->packet + have, p, take);
 	bp_work_add(&in->work, take / 16);
+	bp_suback_passes(in, f, dir, c->packet, have + take, have, seq);
 	have += take;
 	f->reassembly_len[dir] = have;
 	if (bp_packet_fixed(in, f, dir, c->packet, have, &fixed) != BP_MQTT_OK)

@@ -8,6 +8,7 @@
 #include "services/mqtt/policy.h"
 #include "services/mqtt/single_publish.h"
 #include "services/mqtt/stream.h"
+#include "services/mqtt/suback.h"
 
 /*
  * A policy that refuses packets (actions close and blank, for the latter see blank.c). See
@@ -335,12 +336,14 @@ bool bp_enforce_before(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 {
 	in->enforced->flow = f;
 	in->enforced->was_closed = f->flags & BP_FLOW_CLOSED;
-	if (frame->to_broker)
-		return admits(in, f, frame);
-	if (is_spoofed(in, f, frame)) {
+	if (!frame->to_broker && is_spoofed(in, f, frame)) {
 		drop(in, BP_C_DROP_POLICY_SPOOFED);
 		return false;
 	}
+	if (bp_suback_any(in, f))
+		bp_suback_segment(in, f, frame);
+	if (frame->to_broker)
+		return admits(in, f, frame);
 	if (bp_judged_any(f) && (frame->tcp_flags & BP_TCP_ACK))
 		bp_judged_acknowledge(in, f, frame->ack);
 	return true;

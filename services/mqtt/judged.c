@@ -4,6 +4,7 @@
 #include "proto/net/copy.h"
 #include "services/mqtt/burst.h"
 #include "services/mqtt/flow_memory.h"
+#include "services/mqtt/suback.h"
 
 /* The bytes [base, end) of the stream, at data[start]. A killed process may have appended more than
  * up to the position of the flow: they are then appended again. */
@@ -12,6 +13,7 @@ struct judged {
 	uint32_t end;
 	uint32_t began;       /* the first byte that was judged */
 	uint32_t had_earlier; /* 0, or enum doubt: the broker may not have all bytes before that */
+	bp_reassembly_ref subacks;
 	uint8_t data[];
 };
 
@@ -23,7 +25,7 @@ enum doubt {
 	LACKING, /* it has answered that it has not */
 };
 
-#define FIRST_ROOM 232u
+#define FIRST_ROOM 228u
 
 static struct judged *at(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
@@ -75,6 +77,7 @@ static bool move(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t held, ui
 	to->end = from->end;
 	to->began = from->began;
 	to->had_earlier = from->had_earlier;
+	to->subacks = from->subacks;
 	memcpy(to->data, from->data + start_of(from), held);
 	bp_work_add(&in->work, held / 16);
 	f->judged = ref;
@@ -96,6 +99,7 @@ static bool begin(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t positio
 	f->has_alias_max |= BP_FLOW_JUDGED;
 	j = at(in, f);
 	j->end = j->began = position;
+	j->subacks = 0;
 	set(j, position, 0);
 	j->had_earlier = (f->flags & BP_FLOW_MIDWAY) || position != f->syn_seq + 1 ? DOUBTFUL : 0;
 	return true;
@@ -246,10 +250,17 @@ void bp_judged_acknowledge(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_
 	j->had_earlier = 0;
 }
 
+bp_reassembly_ref *bp_judged_subacks(const struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	return &at(in, f)->subacks;
+}
+
 void bp_judged_release(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	if (!bp_judged_any(f))
 		return;
+	if (bp_suback_any(in, f))
+		bp_suback_release(in, f);
 	bp_flow_release(in, f, f->judged);
 	f->judged = 0;
 	f->has_alias_max &= (uint8_t)~BP_FLOW_JUDGED;
@@ -272,6 +283,7 @@ static bool adopt(struct bp_mqtt_worker *in, struct bp_flow *f)
 	if (start_of(j) <= room_of(in, f) && next - base_of(j) <= room_of(in, f) - start_of(j) &&
 		(int32_t)(end - next) >= 0) {
 		j->end = f->next[BP_TO_BROKER] = next;
+		bp_suback_adopt(in, f);
 		return true;
 	}
 	bp_adopt_undo(in, f, f->judged);

@@ -44,6 +44,8 @@ bool bp_judged_restore(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	uint8_t *p, uint32_t n);
 /* The broker has the bytes before `ack`. */
 void bp_judged_acknowledge(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t ack);
+/* What the connection has of suback.c; 0: nothing. */
+bp_reassembly_ref *bp_judged_subacks(const struct bp_mqtt_worker *in, const struct bp_flow *f);
 void bp_judged_release(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* Adopts those of an earlier process, if they reach the stream's position. */
 void bp_judged_adopt(struct bp_mqtt_worker *in, struct bp_flow *f);

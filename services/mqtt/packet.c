@@ -8,6 +8,7 @@
 #include "services/mqtt/policy.h"
 #include "services/mqtt/publications.h"
 #include "services/mqtt/stream.h"
+#include "services/mqtt/suback.h"
 
 /*
  * MQTT control packets of a byte stream, and their effect on the connection. Complete packets are
@@ -387,8 +388,9 @@ uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 		case BP_STREAM_BOUNDARY:
 			e = fixed_header(in, f, dir, p, n, &fixed);
 			if (e == BP_MQTT_OK && fixed.remaining <= n - fixed.header_len) {
-				packet(in, f, dir, &fixed, p + fixed.header_len, seq, NULL);
 				take = fixed.header_len + fixed.remaining;
+				bp_suback_passes(in, f, dir, p, take, 0, seq);
+				packet(in, f, dir, &fixed, p + fixed.header_len, seq, NULL);
 			} else if (e == BP_MQTT_OK || e == BP_MQTT_MORE) {
 				bp_cut_begin(in, f, dir, p, n);
 				return all;

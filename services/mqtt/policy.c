@@ -5,6 +5,7 @@
 #include "services/mqtt/policy.h"
 #include "services/mqtt/policy_cache.h"
 #include "services/mqtt/publications.h"
+#include "services/mqtt/suback.h"
 #include "shm/hash.h"
 #include "shm/rules/policy.h"
 
@@ -292,17 +293,26 @@ void bp_policy_subscribe(
 	struct bp_policy_decision d;
 	struct bp_mqtt_view view = bp_view(in, f, BP_TO_BROKER);
 	struct bp_mqtt_filters filters;
+	uint64_t refused = 0;
+	uint32_t i = 0;
 
 	if (!bp_policy_is_given(in))
 		return;
 	view_init(&v, in, f, BP_POLICY_SUBSCRIBE);
 	v.packet_size = len;
 	bp_mqtt_filters(&filters, &view, f->version, body, len);
-	while (bp_mqtt_next_filter(&filters, &v.topic, &v.topic_len, &v.qos)) {
+	for (; bp_mqtt_next_filter(&filters, &v.topic, &v.topic_len, &v.qos); i++) {
 		skip_share(&v);
 		if (!decide(in, f, &v, 0, &d) || bp_enforce_refused(in))
-			return;
-		if (d.action == BP_POLICY_BLANK)
-			bp_tally(in, BP_C_POLICY_BLANKED);
+			break;
+		if (d.action != BP_POLICY_BLANK)
+			continue;
+		bp_tally(in, BP_C_POLICY_BLANKED);
+		if (i < BP_SUBACK_FILTERS_MAX)
+			refused |= (uint64_t)1 << i;
+		else
+			bp_tally(in, BP_C_POLICY_SUBACK_UNCHANGED);
 	}
+	if (in->enforced != NULL)
+		bp_suback_await(in, f, bp_be16(body), refused);
 }

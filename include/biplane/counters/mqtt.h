@@ -382,6 +382,10 @@
 		"publications and topic filters that the broker receives with another topic")      \
 	X(POLICY_BLANK_FALLBACK, POLICY, "policy_blank_fallback",                                  \
 		"packets of action blank that cannot be overwritten (mqtt.policy.fallback)")       \
+	X(POLICY_SUBACK_REFUSED, POLICY, "policy_suback_refused",                                  \
+		"refused topic filters of action blank that the SUBACK reports as refused")        \
+	X(POLICY_SUBACK_UNCHANGED, POLICY, "policy_suback_unchanged",                              \
+		"refused topic filters of action blank that no SUBACK reports as refused")         \
 	X(POLICY_NO_ANSWER, POLICY, "policy_answers_not_sent",                                     \
 		"answers of the policy that were not sent: no memory, or headers unknown")         \
 	X(POLICY_FAILED_OPEN, POLICY, "policy_failed_open",                                        \

@@ -118,7 +118,8 @@ def test_subscriber_goes_on(lab, g, protocol):
     local.client.on_subscribe = lambda c, u, mid, reasons, properties: granted.append(reasons)
     local.client.subscribe([("#", 0), ("plant/open/#", 0), ("plant/secret/x", 0), ("$share/g/plant/+/x", 0)])
     wait_until("the SUBACK", lambda: granted)
-    assert [r.is_failure for r in granted[0]] == [False] * 4
+    refused = 0x87 if protocol == mqtt.MQTTv5 else 0x80
+    assert [r.value for r in granted[0]] == [refused, 0, refused, refused]
     other = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
     with lab.inside("cloud"):
         other.connect("127.0.0.1", 1883)
@@ -130,6 +131,13 @@ def test_subscriber_goes_on(lab, g, protocol):
     other.disconnect()
     other.loop_stop()
     local.close()
+
+
+@pytest.mark.parametrize("version", ["mqttv311", "mqttv5"])
+def test_mosquitto_sub_says_so(lab, g, version):
+    sub = lab.run("dev", "mosquitto_sub", "-V", version, "-h", CLOUD, "-t", "plant/secret/x", "-W", "20", check=False, text=True)
+    assert "All subscription requests were denied." in sub.stdout
+    assert sub.returncode != 27  # its time is over
 
 
 def test_checksums(g, pcap):
@@ -144,4 +152,5 @@ def test_checksums(g, pcap):
 
 def test_every_frame_is_accounted_for(g):
     assert g.counter("policy_packets_blanked") > 0 and g.counter("policy_blank_fallback") == 0
+    assert g.counter("policy_suback_refused") > 0 and g.counter("policy_suback_unchanged") == 0
     assert g.balanced()
