@@ -58,6 +58,7 @@ void bp_follow_init(struct bp_follow *f, const struct bp_config *c, struct bp_po
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
 		f->of[i].mac = table_mac(&table[i]);
 		f->of[i].mtu = table_mtu(&table[i]);
+		f->of[i].ifindex = ifs->of[i] ? ifs->of[i]->ifindex : 0;
 	}
 }
 
@@ -165,12 +166,38 @@ static bool is_served(const struct bp_follow *f, unsigned i)
 	       f->ifs->of[i]->ifindex;
 }
 
+/* It was removed and created again. */
+static void follow_new(struct bp_followed *o, unsigned ifindex)
+{
+	if (o->ifindex == ifindex)
+		return;
+	o->ifindex = ifindex;
+	o->carrier_known = false;
+	o->is_new = true;
+}
+
+/* In one state of the table: it has the number of a new kernel interface before its MAC. */
+static bool has_values_of_port(const struct bp_follow *f, unsigned p)
+{
+	const struct bp_interface *t = &f->table[p];
+	const uint32_t seq = atomic_load_explicit(&t->seq, memory_order_acquire);
+	const bool same =
+		is_served(f, p) && table_mac(t) == port_mac(p) && table_mtu(t) == f->ports[p].mtu;
+
+	atomic_thread_fence(memory_order_acquire);
+	return same && seq % 2 == 0 && atomic_load_explicit(&t->seq, memory_order_relaxed) == seq;
+}
+
 static bool follow_port(struct bp_follow *f, unsigned p)
 {
 	const struct bp_interface *t = &f->table[p];
 	unsigned what = bp_follow_decide(&f->of[p], t, port_mac(p), f->ports[p].mtu);
 	bool changed = false;
 
+	if (f->of[p].is_new) {
+		f->of[p].is_new = !has_values_of_port(f, p);
+		return false;
+	}
 	if (what & BP_FOLLOW_MAC)
 		changed |= set_mac(f, p, f->of[p].mac);
 	if (what & BP_FOLLOW_MTU)
@@ -187,6 +214,7 @@ uint32_t bp_follow_poll(struct bp_follow *f)
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
 		if (!f->ifs->of[i])
 			continue;
+		follow_new(&f->of[i], f->ifs->of[i]->ifindex);
 		follow_carrier(f, i);
 		if (i < BP_MAX_PORTS && is_served(f, i) && follow_port(f, i))
 			changed |= 1u << i;

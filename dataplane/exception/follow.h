@@ -25,7 +25,10 @@ struct bp_config;
 struct bp_followed {
 	uint64_t mac; /* bp_mac_word() */
 	uint32_t mtu;
+	uint32_t ifindex; /* of the kernel interface that is followed */
 	bool carrier, carrier_known;
+	/* The table does not have the values yet that a new kernel interface got from its port. */
+	bool is_new;
 };
 
 #define BP_FOLLOW_MAC 1u

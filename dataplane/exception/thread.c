@@ -28,9 +28,20 @@
 		*/
 #define NS_PER_SECOND 1000000000ull
 
+/* The way of an interface between the thread and its starter, which may close those RELEASED. */
+enum owner {
+	SERVED,
+	GONE, /* the starter found it removed */
+	RELEASED,
+	REPLACED, /* the thread has to begin with offered[i] */
+};
+
 struct bp_exception_thread {
 	struct bp_serve serve;
 	struct bp_kernel_if *interface[BP_MAX_INTERFACES];
+	struct bp_kernel_if *offered[BP_MAX_INTERFACES]; /* the starter's while RELEASED */
+	_Atomic uint8_t owner[BP_MAX_INTERFACES];        /* enum owner */
+	_Atomic bool changed;                            /* the starter has set an owner */
 	int epoll;
 	bool polls;     /* an interface has no descriptor */
 	bool no_pwait2; /* a kernel before 5.11, or a container that forbids the call */
@@ -65,12 +76,14 @@ static int wait_for(struct bp_exception_thread *t, struct epoll_event *events, u
 /* The interface was removed (`ip link del`): its descriptor would stay readable. */
 static void give_up(struct bp_exception_thread *t, unsigned i)
 {
-	bp_log_event(BP_LOG_ERROR, BP_LOG_FIELDS(BP_LOG_STR("interface", t->interface[i]->name)),
-		"kernel interface was removed; its frames are not punted until the data plane "
-		"restarts");
-	epoll_ctl(t->epoll, EPOLL_CTL_DEL, t->interface[i]->fd, NULL);
+	bp_log_event(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_STR("interface", t->interface[i]->name)),
+		"kernel interface was removed; it is created again, and its frames are not punted "
+		"until then");
+	if (t->interface[i]->fd >= 0)
+		epoll_ctl(t->epoll, EPOLL_CTL_DEL, t->interface[i]->fd, NULL);
 	atomic_store(&t->serve.x->has[i], false);
 	t->interface[i] = NULL;
+	atomic_store_explicit(&t->owner[i], RELEASED, memory_order_release);
 }
 
 /* Returns the number of frames read from the kernel. */
@@ -127,6 +140,41 @@ static unsigned wait_and_read(struct bp_exception_thread *t, bool armed, uint32_
 	return read + rung;
 }
 
+static int watch_one(struct bp_exception_thread *t, uint32_t number, int fd)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.u32 = number};
+
+	return epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+/* 0, or -1 with errno. */
+static int watch_interface(struct bp_exception_thread *t, unsigned i)
+{
+	if (t->interface[i]->fd >= 0)
+		return watch_one(t, i, t->interface[i]->fd);
+	t->polls = true;
+	return 0;
+}
+
+static void take_changes(struct bp_exception_thread *t)
+{
+	atomic_exchange(&t->changed, false);
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+		const uint8_t owner = atomic_load_explicit(&t->owner[i], memory_order_acquire);
+
+		if (owner == GONE) {
+			give_up(t, i);
+		} else if (owner == REPLACED) {
+			t->interface[i] = t->offered[i];
+			atomic_store_explicit(&t->owner[i], SERVED, memory_order_relaxed);
+			if (watch_interface(t, i) != 0)
+				give_up(t, i);
+			else
+				atomic_store(&t->serve.x->has[i], true);
+		}
+	}
+}
+
 /*
  * After activity the thread polls for one interval, and then sleeps: frames that are punted at
  * short intervals make few workers ring.
@@ -145,6 +193,8 @@ static void *run(void *arg)
 			bp_wakeup_prepare(&t->serve.x->thread_wakeup);
 		if (atomic_load_explicit(&t->stop, memory_order_acquire))
 			break;
+		if (atomic_load_explicit(&t->changed, memory_order_relaxed))
+			take_changes(t);
 		moved = bp_serve_to_kernel(&t->serve, mono_ns());
 		atomic_fetch_add_explicit(&t->rounds, 1, memory_order_relaxed);
 		moved += read_polled(t);
@@ -156,24 +206,13 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int watch_one(struct bp_exception_thread *t, uint32_t number, int fd)
-{
-	struct epoll_event e = {.events = EPOLLIN, .data.u32 = number};
-
-	return epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &e);
-}
-
 static int watch(struct bp_exception_thread *t)
 {
 	if (bp_wakeup_open(&t->serve.x->thread_wakeup) != 0 ||
 		watch_one(t, BP_MAX_INTERFACES, t->serve.x->thread_wakeup.fd) != 0)
 		return -1;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
-		if (!t->interface[i])
-			continue;
-		if (t->interface[i]->fd < 0)
-			t->polls = true;
-		else if (watch_one(t, i, t->interface[i]->fd) != 0)
+		if (t->interface[i] && watch_interface(t, i) != 0)
 			return -1;
 	}
 	return 0;
@@ -203,6 +242,29 @@ struct bp_exception_thread *bp_exception_thread_start(struct bp_exception *x,
 	}
 	snprintf(err, err_size, "cannot start the exception thread: %s", strerror(rc));
 	return NULL;
+}
+
+static void notify(struct bp_exception_thread *t)
+{
+	atomic_store(&t->changed, true);
+	bp_wakeup_ring(&t->serve.x->thread_wakeup);
+}
+
+bool bp_exception_thread_released(struct bp_exception_thread *t, unsigned interface, bool gone)
+{
+	uint8_t owner = SERVED;
+
+	if (gone && atomic_compare_exchange_strong(&t->owner[interface], &owner, GONE))
+		notify(t);
+	return atomic_load_explicit(&t->owner[interface], memory_order_acquire) == RELEASED;
+}
+
+void bp_exception_thread_replace(
+	struct bp_exception_thread *t, unsigned interface, struct bp_kernel_if *k)
+{
+	t->offered[interface] = k;
+	atomic_store_explicit(&t->owner[interface], REPLACED, memory_order_release);
+	notify(t);
 }
 
 uint64_t bp_exception_thread_rounds(const struct bp_exception_thread *t)

@@ -427,8 +427,12 @@ static void watch(struct dataplane *d)
 /* Applies changes of one side of a kernel interface to the other. */
 static void follow(struct dataplane *d)
 {
-	uint32_t changed = d->kernel_ifs.n ? bp_follow_poll(&d->follow) : 0;
+	uint32_t changed;
 
+	if (d->kernel_ifs.n == 0)
+		return;
+	bp_kernel_ifs_restore(&d->kernel_ifs, d->exception_thread, mono_ns());
+	changed = bp_follow_poll(&d->follow);
 	for (unsigned p = 0; p < d->config->n_ports; p++) {
 		if (!(changed >> p & 1))
 			continue;

@@ -152,6 +152,14 @@ def test_the_link_becomes_the_carrier(lab, router):
     wait_until("an answer", lambda: pings(lab, "edge", "10.3.0.1", count=1, patience=1) is True)
 
 
+def test_removed_kernel_interface_is_created_again(lab, router):
+    lab.ip("gw", "link", "del", "edge")
+    wait_until("the kernel interfaces", lambda: interfaces_up(lab), 30)
+    assert port(router, "edge")["mac"] in lab.ip("gw", "link", "show", "dev", "edge").split()
+    wait_until("an answer", lambda: pings(lab, "edge", "10.3.0.1", count=1, patience=1) is True, 30)
+    wait_until("the forwarding tables to be the kernel's", lambda: tables_equal(lab, router))
+
+
 @pytest.fixture(scope="module")
 def frrs(lab, router):
     """OSPF in the gateway, and on the left, where a loopback address is announced."""

@@ -167,3 +167,19 @@ def test_netlink_overrun(routed_lab, router):
             lab.ip("gw", "route", "flush", "root", p, check=False)
         lab.ip("right", "route", "del", "local", "55.0.0.0/8", "dev", "lo", check=False)
     router.settled(30)
+
+
+@only_biplane
+def test_kernel_interface_removed(routed_lab, router):
+    """It is back with its addresses and the MAC of its port, and forwards and answers, without a restart."""
+    lab = routed_lab
+    before, pids = kernel_state(lab), [router.plane(p)["pid"] for p in ("data plane", "control plane")]
+    lab.ip("gw", "link", "del", "left")
+    wait_until("the interface to be created again", lambda: lab.pings("left", "10.1.0.1", check=False, count=1), 20)
+    wait_until("forwarding to be back", lambda: lab.pings("left", RIGHT, check=False, count=1), 20)
+    after = kernel_state(lab)
+    assert after[0]["left"][0] != before[0]["left"][0] and after[0]["left"][1:] == before[0]["left"][1:]
+    assert after[0]["right"] == before[0]["right"] and after[3] == before[3]
+    assert [router.plane(p)["pid"] for p in ("data plane", "control plane")] == pids
+    router.settled()
+    send_all(lab, "left", [RIGHT], ("right",), 100, rate=2000).check_all_arrived()

@@ -15,6 +15,7 @@
 
 #include "dataplane/exception/follow.h"
 #include "dataplane/exception/kernel_link.h"
+#include "dataplane/exception/thread.h"
 #include "dataplane/ports/interface.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/ports/ring_ports.h"
@@ -249,6 +250,53 @@ static void kernel_takes_frames(void **state)
 	assert_false(bp_interface_query("no-such-iface").takes_ip4);
 }
 
+static void remove_interface(const char *name)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "ip link del %s", name);
+	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a name of this test */
+}
+
+/* Removed from outside, an interface is created again; the port keeps its MAC, regardless of what
+ * the table says meanwhile of the one that the control plane creates. */
+static void removed_interface_is_restored(void **state)
+{
+	const unsigned before = ifs.of[0]->ifindex;
+	const uint64_t mac = mac_of_port(0);
+	struct bp_counters counters = {0};
+	struct bp_exception_thread *t;
+	uint64_t now = 1;
+	char err[256];
+
+	table_set(0, mac, ports[0].mtu);
+	bp_follow_poll(&follow);
+	t = bp_exception_thread_start(exception, ifs.of, &config.punt, &counters, err, sizeof(err));
+	assert_non_null(t);
+	remove_interface("f0");
+	do {
+		now += 1000000000;
+		bp_kernel_ifs_restore(&ifs, t, now);
+		sched_yield();
+	} while (!ifs.of[0] || ifs.of[0]->ifindex == before);
+	while (!bp_exception_has(exception, 0))
+		sched_yield();
+	assert_int_equal(link_of(0).mtu, ports[0].mtu);
+	assert_int_equal(bp_mac_word(link_of(0).mac), mac);
+
+	table_set(0, word(77), 1500); /* before the data plane set its values */
+	assert_int_equal(bp_follow_poll(&follow), 0);
+	assert_true(link_of(0).carrier);
+	assert_int_equal(mac_of_port(0), mac);
+	table_set(0, mac, ports[0].mtu);
+	assert_int_equal(bp_follow_poll(&follow), 0);
+	table_set(0, word(78), ports[0].mtu); /* the operator */
+	assert_int_equal(bp_follow_poll(&follow), 1u << 0);
+	assert_int_equal(mac_of_port(0), word(78));
+
+	bp_exception_thread_stop(t);
+}
+
 static void add_port(unsigned p)
 {
 	struct rte_eth_conf conf = {0};
@@ -344,6 +392,7 @@ int main(void)
 		cmocka_unit_test(carrier_follows),
 		cmocka_unit_test(kernel_link_state_takes_precedence),
 		cmocka_unit_test(kernel_takes_frames),
+		cmocka_unit_test(removed_interface_is_restored),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

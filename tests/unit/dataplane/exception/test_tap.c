@@ -359,6 +359,31 @@ static void wrong_interface(void **state)
 	assert_int_equal(if_nametoindex("bp-mtu"), 0);
 }
 
+static void send_frame(int fd, unsigned ifindex, uint8_t seed)
+{
+	const struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)ifindex};
+	uint8_t bytes[80];
+
+	make(bytes, sizeof(bytes), seed);
+	assert_int_equal(
+		sendto(fd, bytes, sizeof(bytes), 0, (const struct sockaddr *)&to, sizeof(to)),
+		sizeof(bytes));
+}
+
+/* The next frame of our type that the thread read. */
+static struct rte_mbuf *wait_from_kernel(struct bp_exception *x)
+{
+	struct rte_mbuf *m;
+
+	for (;;) {
+		while (bp_exception_take(x, 0, &m, 1) == 0)
+			sched_yield();
+		if (ours(m))
+			return m;
+		rte_pktmbuf_free(m);
+	}
+}
+
 static void remove_link(unsigned ifindex)
 {
 	struct {
@@ -376,8 +401,8 @@ static void remove_link(unsigned ifindex)
 	close(fd);
 }
 
-/* The interface is removed from outside: the thread continues with the others, and all frames are
- * accounted for.
+/* The interface is removed from outside: the thread continues with the others, and with one that
+ * takes its place, and all frames are accounted for.
  */
 static void removed_tap_does_not_stop_the_thread(void **state)
 {
@@ -416,8 +441,30 @@ static void removed_tap_does_not_stop_the_thread(void **state)
 	bp_exception_ring(x);
 	wait_readable(fd);
 	assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), 100);
+	close(fd);
+
+	while (!bp_exception_thread_released(t, 0, false))
+		sched_yield();
+	assert_false(bp_exception_thread_released(t, 1, false));
+	k->ops->close(k);
+	k = open_tap("bp-gone");
+	set_up("bp-gone");
+	fd = packet_socket("bp-gone");
+	bp_exception_thread_replace(t, 0, k);
+	while (!bp_exception_has(x, 0))
+		sched_yield();
+	m[0] = make_mbuf(90, 2);
+	bp_exception_interface_set(m[0], 0);
+	assert_int_equal(bp_exception_put(x, BP_EX_LOCAL, 0, &m[0], 1), 1);
+	bp_exception_ring(x);
+	wait_readable(fd);
+	assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), 90);
+	send_frame(fd, k->ifindex, 3);
+	m[0] = wait_from_kernel(x);
+	rte_pktmbuf_free(m[0]);
+
 	bp_exception_thread_stop(t);
-	assert_int_equal(counters.v[BP_C_PUNTED_LOCAL], 1);
+	assert_int_equal(counters.v[BP_C_PUNTED_LOCAL], 2);
 	assert_int_equal(counters.v[BP_C_DROP_NO_HOST_INTERFACE], 1);
 	close(fd);
 	k->ops->close(k);
