@@ -8,8 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include <rte_lcore.h>
-
 #include "bench/harness/slices.h"
 #include "proto/net/frame.h"
 
@@ -40,13 +38,13 @@ static uint64_t clock_ns(clockid_t clock)
 
 /* ---- the control plane ---- */
 
-static void *control_plane(void *arg)
+static bp_control_result_t control_plane(void *arg)
 {
 	struct bench_control *c = arg;
 
 	while (!atomic_load(&c->stop))
 		c->user->wait(c->arg);
-	return NULL;
+	return 0;
 }
 
 /* Single plane: the worker does the work of these threads. */
@@ -176,7 +174,7 @@ void bench_control_start(struct bench_control *c, struct bp_exception *x,
 	c->exception = bp_exception_thread_start(
 		x, c->interface, &config->punt, counters, err, sizeof(err));
 	must(c->exception != NULL, "exception thread", err);
-	must(rte_ctrl_thread_create(&c->thread, "control", NULL, control_plane, c) == 0,
+	must(bp_control_thread_start(&c->thread, "control", control_plane, c) == 0,
 		"thread of the control plane", strerror(errno));
 }
 
@@ -189,7 +187,7 @@ void bench_control_stop(struct bench_control *c, uint64_t lost)
 	} else {
 		bp_exception_thread_stop(c->exception);
 		atomic_store(&c->stop, true);
-		pthread_join(c->thread, NULL);
+		bp_control_thread_join(c->thread);
 	}
 	do {
 		c->user->wait(c->arg);

@@ -10,6 +10,7 @@
 #include <rte_ethdev.h>
 
 #include "bench/routes/sync_kernel.h"
+#include "dataplane/dpdk_compat.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/exception/serve.h"
 #include "dataplane/exception/thread.h"
@@ -56,7 +57,7 @@ struct bench_control {
 	struct bp_exception_thread *exception;
 	struct bp_serve serve;
 	_Atomic bool stop;
-	pthread_t thread;
+	rte_thread_t thread;
 };
 
 /* Call it before EAL starts: enters a new network namespace. Like all functions below, it

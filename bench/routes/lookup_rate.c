@@ -21,6 +21,7 @@
 #include <rte_malloc.h>
 
 #include "bench/routes/route_mix.h"
+#include "dataplane/dpdk_compat.h"
 #include "shm/fib/lpm/lpm.h"
 #include "shm/fib/lpm/lpm_node.h"
 #include "shm/fib/lpm/lpm_writer.h"
@@ -172,7 +173,8 @@ static void copy_lpm6(struct tables *t)
 	for (uint32_t i = 0; i < routes6; i++) {
 		struct bp_prefix *p = &t->prefix[1][i];
 
-		if (rte_lpm6_add(t->lpm6, p->bytes, p->length, nexthop_of(p)) != 0)
+		if (rte_lpm6_add(t->lpm6, BP_LPM6_ADDRESSES(p->bytes), p->length, nexthop_of(p)) !=
+			0)
 			die("rte_lpm6_add");
 	}
 }
@@ -225,7 +227,8 @@ static void ours6(struct tables *t)
 static void theirs6(struct tables *t)
 {
 	for (uint32_t i = 0; i < DESTINATIONS; i += BURST)
-		rte_lpm6_lookup_bulk_func(t->lpm6, t->dst6 + i, (int32_t *)t->theirs + i, BURST);
+		rte_lpm6_lookup_bulk_func(
+			t->lpm6, BP_LPM6_ADDRESSES(t->dst6 + i), (int32_t *)t->theirs + i, BURST);
 }
 
 static int by_value(const void *a, const void *b)

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include <rte_errno.h>
-#include <rte_lcore.h>
 
-#include "dataplane/exception/serve.h"
 #include "daemon/log.h"
+#include "dataplane/dpdk_compat.h"
+#include "dataplane/exception/serve.h"
 
 /* Interval of polling, where nothing wakes the thread. */
 #define POLL_MIN_NS 50000u
@@ -47,7 +47,7 @@ struct bp_exception_thread {
 	bool no_pwait2; /* a kernel before 5.11, or a container that forbids the call */
 	_Atomic bool stop;
 	_Atomic uint64_t rounds;
-	pthread_t id;
+	rte_thread_t id;
 };
 
 static uint64_t mono_ns(void)
@@ -179,7 +179,7 @@ static void take_changes(struct bp_exception_thread *t)
  * After activity the thread polls for one interval, and then sleeps: frames that are punted at
  * short intervals make few workers ring.
  */
-static void *run(void *arg)
+static bp_control_result_t run(void *arg)
 {
 	struct bp_exception_thread *t = arg;
 	uint32_t poll_ns = POLL_MIN_NS;
@@ -203,7 +203,7 @@ static void *run(void *arg)
 		poll_ns = moved ? POLL_MIN_NS : RTE_MIN(poll_ns * 2, POLL_MAX_NS);
 	}
 	bp_serve_finish(&t->serve);
-	return NULL;
+	return 0;
 }
 
 static int watch(struct bp_exception_thread *t)
@@ -232,7 +232,7 @@ struct bp_exception_thread *bp_exception_thread_start(struct bp_exception *x,
 		if (t->epoll < 0 || watch(t) != 0)
 			rc = errno;
 		else
-			rc = -rte_ctrl_thread_create(&t->id, "bp-exception", NULL, run, t);
+			rc = -bp_control_thread_start(&t->id, "bp-exception", run, t);
 		if (rc == 0)
 			return t;
 		if (t->epoll >= 0)
@@ -278,7 +278,7 @@ void bp_exception_thread_stop(struct bp_exception_thread *t)
 		return;
 	atomic_store_explicit(&t->stop, true, memory_order_release);
 	bp_wakeup_ring(&t->serve.x->thread_wakeup);
-	pthread_join(t->id, NULL);
+	bp_control_thread_join(t->id);
 	bp_wakeup_close(&t->serve.x->thread_wakeup);
 	close(t->epoll);
 	free(t);

@@ -14,6 +14,7 @@
 #include <rte_log.h>
 
 #include "config/config.h"
+#include "dataplane/dpdk_compat.h"
 
 #define MEMORY_MB 160u
 
@@ -82,7 +83,7 @@ static int create_one(struct bp_ring_ports *r, const struct bp_config_port *p, u
 	id = rte_eth_from_rings(name, &r->in[i], 1, &r->out[i], 1, 0);
 	if (id < 0)
 		return fail("make it", p->name, rte_errno, err, err_size);
-	rte_eth_dev_get_name_by_port((uint16_t)id, r->device[i]);
+	bp_port_device_name((uint16_t)id, r->device[i]);
 	if ((unsigned)id != i)
 		return fail("make it: other ports exist already", p->name, EBUSY, err, err_size);
 	rc = rte_eth_dev_configure((uint16_t)id, 1, 1, &conf);

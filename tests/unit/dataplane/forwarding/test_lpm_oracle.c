@@ -11,6 +11,7 @@
 #include <rte_lpm6.h>
 
 #include "bench/routes/route_mix.h"
+#include "dataplane/dpdk_compat.h"
 #include "tests/unit/shm/fib/lpm_rig.h"
 
 #define ROUTES 12000u
@@ -105,7 +106,8 @@ static void compare6(struct lpm_rig *r, struct rte_lpm6 *lpm, unsigned bursts)
 			at[k] = dst[k];
 		}
 		bp_lpm6_lookup(r->fib, at, ours, BURST);
-		assert_int_equal(rte_lpm6_lookup_bulk_func(lpm, dst, theirs, BURST), 0);
+		assert_int_equal(
+			rte_lpm6_lookup_bulk_func(lpm, BP_LPM6_ADDRESSES(dst), theirs, BURST), 0);
 		for (unsigned k = 0; k < BURST; k++)
 			assert_int_equal(
 				ours[k], theirs[k] >= 0 ? (uint32_t)theirs[k] : BP_NH_NONE);
@@ -126,11 +128,14 @@ static void test_lpm6(void **state)
 		uint32_t nexthop = any_nexthop(&r);
 
 		rig_set(&r, &p, nexthop);
-		assert_int_equal(rte_lpm6_add(lpm, p.bytes, p.length, nexthop), 0);
+		assert_int_equal(
+			rte_lpm6_add(lpm, BP_LPM6_ADDRESSES(p.bytes), p.length, nexthop), 0);
 		if (i % 3 == 0) {
 			p = r.prefix[test_below(&r.seed, r.n)];
 			if (model_get(r.model, &p) != 0)
-				assert_int_equal(rte_lpm6_delete(lpm, p.bytes, p.length), 0);
+				assert_int_equal(
+					rte_lpm6_delete(lpm, BP_LPM6_ADDRESSES(p.bytes), p.length),
+					0);
 			rig_remove(&r, &p);
 		}
 		if (i % 100 == 0)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dataplane/dpdk_compat.h"
 #include "dataplane/ports/ports.h"
 #include "dataplane/ports/ring_ports.h"
 
@@ -68,7 +69,7 @@ static void end(struct devices *d)
 	char name[RTE_ETH_NAME_MAX_LEN];
 
 	for (unsigned p = 0; p < d->config->n_ports; p++) {
-		assert_int_equal(rte_eth_dev_get_name_by_port((uint16_t)p, name), 0);
+		assert_int_equal(bp_port_device_name((uint16_t)p, name), 0);
 		rte_eth_dev_stop((uint16_t)p);
 		assert_int_equal(rte_eal_hotplug_remove("vdev", name), 0);
 	}
