@@ -41,11 +41,15 @@ static struct rte_mbuf *build_answer(const struct batch *b, const struct rte_mbu
 	return out;
 }
 
-/* Bytes were overwritten, or cut off. */
-static void rewrite(struct rte_mbuf *m, const struct bp_frame *f, uint32_t keep)
+/* If bytes were overwritten, or are to be cut off. */
+static void rewrite(struct rte_mbuf *m, const struct bp_frame *f, const struct bp_enforced *e)
 {
-	const uint32_t len = bp_frame_cut(rte_pktmbuf_mtod(m, uint8_t *), f, keep);
+	uint32_t len;
 
+	if (e->verdict == BP_FRAME_FORWARD && !e->changed)
+		return;
+	len = bp_frame_cut(rte_pktmbuf_mtod(m, uint8_t *), f,
+		e->verdict == BP_FRAME_CUT ? e->keep : f->payload_len);
 	if (len < m->pkt_len)
 		rte_pktmbuf_trim(m, (uint16_t)(m->pkt_len - len));
 	/* both sums were made here */
@@ -55,29 +59,6 @@ static void rewrite(struct rte_mbuf *m, const struct bp_frame *f, uint32_t keep)
 static void drop(const struct batch *b, struct rte_mbuf *m, bp_counter_t reason)
 {
 	rte_node_enqueue_x1(b->graph, b->node, bp_drop(m, reason), m);
-}
-
-static void apply(const struct batch *b, struct rte_mbuf *m, const struct bp_frame *f,
-	const struct bp_enforced *e)
-{
-	const rte_edge_t onward = bp_forward_edge(b->w, m->port);
-	const rte_edge_t back = (rte_edge_t)(BP_EDGE_PORT + m->port);
-	struct rte_mbuf *answer[BP_ANSWERS_MAX];
-
-	for (unsigned i = 0; i < e->n_answers; i++)
-		answer[i] = build_answer(b, m, f, &e->answer[i]);
-	if (e->verdict == BP_FRAME_DROP) {
-		drop(b, m, e->reason);
-	} else {
-		if (e->verdict == BP_FRAME_CUT || e->changed)
-			rewrite(m, f, e->verdict == BP_FRAME_CUT ? e->keep : f->payload_len);
-		rte_node_enqueue_x1(b->graph, b->node, onward, m);
-	}
-	/* behind the frame: their numbers are those behind its bytes */
-	for (unsigned i = 0; i < e->n_answers; i++)
-		if (answer[i] != NULL)
-			rte_node_enqueue_x1(b->graph, b->node,
-				e->answer[i].to_client == f->to_broker ? back : onward, answer[i]);
 }
 
 /* Enqueues the frames before `end` that were not enqueued yet. */
@@ -119,6 +100,32 @@ static void keep_allowed(struct batch *b, uint32_t end)
 	b->done = end;
 }
 
+/* A frame that is dropped or answered: not one of a run. */
+static __rte_noinline void apply(struct batch *b, uint32_t i, const struct bp_enforced *e)
+{
+	struct rte_mbuf *m = b->r.m[i];
+	const struct bp_frame *f = &b->r.b.parsed[i];
+	const rte_edge_t onward = bp_forward_edge(b->w, m->port);
+	const rte_edge_t back = (rte_edge_t)(BP_EDGE_PORT + m->port);
+	struct rte_mbuf *answer[BP_ANSWERS_MAX];
+
+	enqueue(b, (uint32_t)(&b->r.m[i] - b->all));
+	b->enqueued++;
+	for (unsigned k = 0; k < e->n_answers; k++)
+		answer[k] = build_answer(b, m, f, &e->answer[k]);
+	if (e->verdict == BP_FRAME_DROP) {
+		drop(b, m, e->reason);
+	} else {
+		rewrite(m, f, e);
+		rte_node_enqueue_x1(b->graph, b->node, onward, m);
+	}
+	/* behind the frame: their numbers are those behind its bytes */
+	for (unsigned k = 0; k < e->n_answers; k++)
+		if (answer[k] != NULL)
+			rte_node_enqueue_x1(b->graph, b->node,
+				e->answer[k].to_client == f->to_broker ? back : onward, answer[k]);
+}
+
 /* A frame on the general path. */
 static void enforce(void *arg, uint32_t i)
 {
@@ -126,23 +133,21 @@ static void enforce(void *arg, uint32_t i)
 	struct rte_mbuf *m = b->r.m[i];
 	struct bp_frame *f = &b->r.b.parsed[i];
 	struct bp_piece piece[BP_PIECES_MAX];
-	struct bp_enforced e;
+	struct bp_enforced e = {.verdict = BP_FRAME_DROP, .reason = BP_C_DROP_POLICY_NOT_READ};
 	bool writable;
 
 	keep_allowed(b, i);
 	b->done = i + 1;
-	enqueue(b, (uint32_t)(&b->r.m[i] - b->all));
-	b->enqueued++;
 	if (m->nb_segs != 1 && rte_pktmbuf_linearize(m) == 0)
 		b->r.b.kind[i] = BP_BURST_UNVERIFIED; /* parsed again: its bytes have moved */
 	writable = m->nb_segs == 1 && rte_mbuf_refcnt_read(m) == 1;
-	if (!bp_reading_frame(&b->r, i, piece)) {
-		drop(b, m, BP_C_DROP_POLICY_NOT_READ);
-		return;
-	}
-	bp_inspect_enforce(bp_mqtt_worker_of(b->w), f, &b->r.b.l[i],
-		writable ? rte_pktmbuf_mtod(m, uint8_t *) + f->payload : NULL, &e);
-	apply(b, m, f, &e);
+	if (bp_reading_frame(&b->r, i, piece))
+		bp_inspect_enforce(bp_mqtt_worker_of(b->w), f, &b->r.b.l[i],
+			writable ? rte_pktmbuf_mtod(m, uint8_t *) + f->payload : NULL, &e);
+	if (e.verdict == BP_FRAME_DROP || e.n_answers != 0)
+		apply(b, i, &e);
+	else
+		rewrite(m, f, &e);
 }
 
 void bp_mqtt_enforce_frames(struct bp_worker *w, struct rte_graph *graph, struct rte_node *node,
