@@ -3,7 +3,9 @@
 
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/burst_parts.h"
+#include "services/mqtt/enforce.h"
 #include "services/mqtt/evaluate.h"
+#include "services/mqtt/judged.h"
 #include "services/mqtt/same_template.h"
 #include "services/mqtt/sparkplug_fast.h"
 #include "proto/payload/number.h"
@@ -32,11 +34,13 @@ static NOINLINE void hash(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
 	}
 }
 
-static NOINLINE void probe(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
+static NOINLINE void probe(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, bool enforces)
 {
 	for (uint32_t i = 0; i < b->n; i++) {
 		b->l[i].flow = bp_flow_candidate_in(&in->table, b->l[i].hash, b->group[i]);
 		__builtin_prefetch(b->l[i].flow, 1);
+		if (enforces || __builtin_expect(b->kind[i] == BP_BURST_PARSED, 0))
+			__builtin_prefetch(b->l[i].flow->top, 1);
 	}
 }
 
@@ -585,10 +589,11 @@ void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	void (*general)(void *arg, uint32_t i), void *arg)
 {
 	const struct bp_template *x = in->same_template;
+	const bool enforces = bp_policy_refuses(in->rules);
 	uint32_t behind_general;
 
 	hash(in, b);
-	probe(in, b);
+	probe(in, b, enforces);
 	b->same_template = b->numbers = b->raises = 0;
 	if (x->on && x->gen == in->gen)
 		bp_template_read(in, b);
@@ -596,6 +601,8 @@ void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 		parse(in, b);
 		verify(b);
 	}
+	if (enforces)
+		bp_judged_prefetch(in, b);
 	if (in->rules->n_sparkplug != 0)
 		bp_sparkplug_prefetch(in, b);
 	b->windows = b->parts = 0;

@@ -6,7 +6,6 @@
 #include "services/mqtt/enforcement.h"
 #include "services/mqtt/judged.h"
 #include "services/mqtt/policy.h"
-#include "services/mqtt/single_publish.h"
 #include "services/mqtt/stream.h"
 #include "services/mqtt/suback.h"
 
@@ -376,18 +375,7 @@ void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 uint64_t bp_enforce_allowed(
 	struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b, uint32_t from, uint32_t to)
 {
-	struct bp_judged_piece piece[BP_MQTT_BURST];
-
-	for (uint32_t i = from; i < to; i++) {
-		const uint8_t *frame = b->frame[i];
-		const uint32_t payload = bp_single_payload(frame);
-
-		piece[i - from] = (struct bp_judged_piece){.flow = b->l[i].flow,
-			.data = frame + payload,
-			.seq = bp_be32(frame + BP_SINGLE_L4 + 4),
-			.n = BP_SINGLE_L3 + bp_be16(frame + BP_SINGLE_L3 + 2) - payload};
-	}
-	return bp_judged_follow(in, piece, to - from) << from;
+	return bp_judged_follow(in, b, from, to);
 }
 
 void bp_enforce_spoofed(struct bp_mqtt_worker *in)

@@ -179,15 +179,12 @@ struct bp_flow {
 	uint32_t fin_seq[2];
 	uint32_t syn_seq; /* the client's initial sequence number */
 	bp_reassembly_ref aliases[2];
-	uint16_t n_aliases[2];        /* entries of the table at `aliases` */
-	uint16_t alias_max[2];        /* the highest that the sender may use */
-	uint8_t has_alias_max;        /* 1 << direction; BP_FLOW_JUDGED, BP_FLOW_COUNTED */
-	uint8_t repeated_syn_options; /* of BP_FLOW_SYN_REPEATED: window scale, 4 bits, and MSS /
-					 128 */
-	uint16_t mss;                 /* the smaller one that the ends announced; 0: not seen */
-	uint8_t scale[2]; /* of windows that the receiver of a direction announces; BP_SCALE_UNSEEN
-			   */
-	uint8_t marks;    /* BP_MARK_* */
+	uint16_t n_aliases[2];     /* entries of the table at `aliases` */
+	uint16_t alias_max[2];     /* the highest that the sender may use */
+	uint32_t broker_isn;       /* BP_FLOW_SYN_ACKED */
+	uint16_t suspicious;       /* 1 << enum bp_mqtt_error: violations of the client that were
+				      accepted */
+	uint8_t marks;             /* BP_MARK_* */
 	uint8_t repeated_syn_data; /* payload bytes of the SYN of BP_FLOW_SYN_REPEATED, in units of
 				      32 */
 	uint32_t repeated_syn_seq; /* initial sequence number of the SYN of BP_FLOW_SYN_REPEATED */
@@ -214,12 +211,16 @@ struct bp_flow {
 	bp_reassembly_ref waiting[2]; /* bytes in sequence that may not be read yet; counted in
 					 out_of_order_bytes */
 	bp_reassembly_ref qos2[2];    /* identifiers of QoS 2 publications in flight */
-	uint32_t broker_isn;          /* BP_FLOW_SYN_ACKED */
+	uint8_t has_alias_max; /* 1 << direction; BP_FLOW_COUNTED; and, with `judged` on one line,
+				  BP_FLOW_JUDGED */
+	uint8_t repeated_syn_options; /* of BP_FLOW_SYN_REPEATED: window scale, 4 bits, and MSS /
+					 128 */
+	uint16_t mss;                 /* the smaller one that the ends announced; 0: not seen */
 	bp_reassembly_ref will;       /* see will.c */
-	uint16_t suspicious; /* 1 << enum bp_mqtt_error: violations of the client that were accepted
-			      */
-	uint8_t session;     /* BP_SESSION_* */
-	uint8_t client_port; /* struct bp_frame: ingress port of the client's segments */
+	uint8_t scale[2];             /* of windows that the receiver of a direction announces;
+					 BP_SCALE_UNSEEN */
+	uint8_t session;              /* BP_SESSION_* */
+	uint8_t client_port;          /* struct bp_frame: ingress port of the client's segments */
 	bp_reassembly_ref
 		unacked; /* publications that wait for their acknowledgement: inflight.c */
 } __attribute__((aligned(64)));
@@ -227,6 +228,10 @@ struct bp_flow {
 _Static_assert(sizeof(struct bp_flow) == 320, "a flow is 320 bytes");
 _Static_assert(sizeof(struct bp_websocket) <= 2 * sizeof(struct bp_resync), "it needs no memory");
 _Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one line");
+_Static_assert(offsetof(struct bp_flow, top) == 256 && offsetof(struct bp_flow, judged) / 64 == 4 &&
+		       offsetof(struct bp_flow, has_alias_max) / 64 == 4 &&
+		       offsetof(struct bp_flow, scale) / 64 == 4,
+	"what acknowledgements change, and judged bytes, is another line");
 
 /*
  * How far behind what was seen a client's acknowledgement may be on the burst path. Any receiver

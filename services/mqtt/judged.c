@@ -4,6 +4,7 @@
 #include "proto/net/copy.h"
 #include "services/mqtt/burst.h"
 #include "services/mqtt/flow_memory.h"
+#include "services/mqtt/single_publish.h"
 #include "services/mqtt/suback.h"
 
 /* The bytes [base, end) of the stream, at data[start]. A killed process may have appended more than
@@ -27,9 +28,15 @@ enum doubt {
 
 #define FIRST_ROOM 228u
 
+/* `begin`: of the arena. */
+static inline struct judged *block_of(uint8_t *begin, const struct bp_flow *f)
+{
+	return (struct judged *)(void *)(begin + bp_reassembly_offset(f->judged));
+}
+
 static struct judged *at(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
-	return (struct judged *)(void *)bp_reassembly_data(in->reassembly, f->judged);
+	return block_of(bp_reassembly_begin(in->reassembly), f);
 }
 
 static uint32_t room_of(const struct bp_mqtt_worker *in, const struct bp_flow *f)
@@ -128,8 +135,34 @@ bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n)
 	return reserve(in, f, f->next[BP_TO_BROKER], n);
 }
 
+void bp_judged_prefetch(const struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b)
+{
+	const uint8_t *begin = bp_reassembly_begin(in->reassembly);
+
+	/* into the second-level cache */
+	for (uint32_t i = 0; i < b->n; i++)
+		__builtin_prefetch(begin + bp_reassembly_offset(b->l[i].flow->judged), 1, 2);
+}
+
+/* The segment of a frame that the burst path has read. */
+struct piece {
+	struct bp_flow *flow;
+	const uint8_t *data;
+	uint32_t seq, n;
+};
+
+static inline struct piece piece_of(const struct bp_mqtt_burst *b, uint32_t i)
+{
+	const struct bp_single_publish *p = &b->p[i];
+
+	return (struct piece){.flow = b->l[i].flow,
+		.data = b->frame[i] + p->end - p->len,
+		.seq = bp_be32(b->frame[i] + BP_SINGLE_L4 + 4),
+		.n = p->len};
+}
+
 /* False: no room, and the stream is back at its beginning; so is that of later pieces. */
-static bool follow(struct bp_mqtt_worker *in, const struct bp_judged_piece *p)
+static __attribute__((noinline)) bool follow(struct bp_mqtt_worker *in, const struct piece *p)
 {
 	struct bp_flow *f = p->flow;
 
@@ -143,44 +176,52 @@ static bool follow(struct bp_mqtt_worker *in, const struct bp_judged_piece *p)
 	return false;
 }
 
-uint64_t bp_judged_follow(
-	struct bp_mqtt_worker *in, const struct bp_judged_piece *piece, uint32_t n)
+/* follow() where the bytes are the next ones, and there is room. False: it is not so. */
+static inline bool append(const struct piece *p, struct judged *j)
 {
-	struct judged *block[BP_MQTT_BURST];
+	const uint64_t room = bp_reassembly_room(p->flow->judged) - sizeof(*j);
+	const uint64_t used = (uint64_t)start_of(j) + (j->end - base_of(j));
+
+	if (__builtin_expect(j->end != p->seq || used + p->n > room, 0))
+		return false;
+	bp_copy(j->data + used, p->data, p->n);
+	j->end += p->n;
+	return true;
+}
+
+/* The frames of a burst, their flows and these blocks are as large as the first-level cache: what a
+ * frame needs is there only if it was loaded a few frames before. */
+#define AHEAD 8u
+
+static inline void prefetch_tail(uint8_t *begin, const struct bp_mqtt_burst *b, uint32_t i)
+{
+	const struct bp_flow *f = b->l[i].flow;
+	const struct judged *j = block_of(begin, f);
+	const uint8_t *tail;
+
+	if (__builtin_expect(!bp_judged_any(f), 0))
+		return;
+	tail = j->data + start_of(j) + (j->end - base_of(j));
+	__builtin_prefetch(tail, 1);
+	__builtin_prefetch(tail + b->p[i].len, 1);
+}
+
+uint64_t bp_judged_follow(
+	struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b, uint32_t from, uint32_t to)
+{
+	uint8_t *begin = bp_reassembly_begin(in->reassembly);
 	uint64_t without_room = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		__builtin_prefetch(&piece[i].flow->has_alias_max);
-		__builtin_prefetch(&piece[i].flow->judged);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		block[i] = bp_judged_any(piece[i].flow) ? at(in, piece[i].flow) : NULL;
-		__builtin_prefetch(block[i], 1);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		const struct judged *j = block[i];
+	for (uint32_t i = from; i < from + AHEAD && i < to; i++)
+		prefetch_tail(begin, b, i);
+	for (uint32_t i = from; i < to; i++) {
+		const struct piece p = piece_of(b, i);
+		struct judged *j = block_of(begin, p.flow);
 
-		if (j != NULL)
-			__builtin_prefetch(j->data + start_of(j) + (j->end - base_of(j)), 1);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		const struct bp_judged_piece *p = &piece[i];
-		struct judged *j = block[i];
-		uint32_t used;
-
-		/* an earlier piece may have moved it */
-		if (j == NULL || !bp_judged_any(p->flow) || j != at(in, p->flow) ||
-			j->end != p->seq) {
-			without_room |= (uint64_t)!follow(in, p) << i;
-			continue;
-		}
-		used = start_of(j) + (j->end - base_of(j));
-		if (used > room_of(in, p->flow) || p->n > room_of(in, p->flow) - used) {
-			without_room |= (uint64_t)!follow(in, p) << i;
-			continue;
-		}
-		bp_copy(j->data + used, p->data, p->n);
-		j->end += p->n;
+		if (i + AHEAD < to)
+			prefetch_tail(begin, b, i + AHEAD);
+		if (__builtin_expect(!bp_judged_any(p.flow) || !append(&p, j), 0))
+			without_room |= (uint64_t)!follow(in, &p) << i;
 	}
 	return without_room;
 }

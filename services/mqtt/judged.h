@@ -2,6 +2,7 @@
 #ifndef BP_SERVICES_MQTT_JUDGED_H
 #define BP_SERVICES_MQTT_JUDGED_H
 
+#include "services/mqtt/burst.h"
 #include "services/mqtt/mqtt_worker.h"
 
 /*
@@ -21,16 +22,14 @@ bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n)
 uint32_t bp_judged_end(const struct bp_mqtt_worker *in, const struct bp_flow *f);
 /* Appends bytes for which there is room. */
 void bp_judged_add(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *p, uint32_t n);
-/* Bytes that were judged, behind which the stream's position is already. */
-struct bp_judged_piece {
-	struct bp_flow *flow;
-	const uint8_t *data;
-	uint32_t seq, n;
-};
-/* Appends them, at most BP_MQTT_BURST pieces in the order of their streams. Bit i: there is no
- * memory for piece i, and its stream is back at its beginning. */
+/* Loads what bp_judged_follow() and bp_judged_acknowledge() will read of the flows of a burst,
+ * which may be other ones. */
+void bp_judged_prefetch(const struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b);
+/* Appends the segments of frames [from, to), which the burst path has read: the positions of their
+ * streams are behind them already. Bit i: there is no memory for that of frame i, and its stream is
+ * back at its beginning. */
 uint64_t bp_judged_follow(
-	struct bp_mqtt_worker *in, const struct bp_judged_piece *piece, uint32_t n);
+	struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b, uint32_t from, uint32_t to);
 /* The first of them; bytes before it were acknowledged, or, where there are doubts, forwarded
  * before the policy was active: the broker may not have them. */
 uint32_t bp_judged_first(const struct bp_mqtt_worker *in, const struct bp_flow *f);

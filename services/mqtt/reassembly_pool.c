@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_SHIFT 7 /* 128 bytes: a cut sensor PUBLISH fits the smallest block */
 #define ORDERS 32
 #define NIL UINT32_MAX
 
@@ -34,7 +33,7 @@ struct bp_reassembly {
 
 static struct links *links_at(const struct bp_reassembly *c, uint32_t i)
 {
-	return (struct links *)(void *)(c->base + ((uint64_t)i << MIN_SHIFT));
+	return (struct links *)(void *)(c->base + ((uint64_t)i << BP_REASSEMBLY_SHIFT));
 }
 
 static void free_push(struct bp_reassembly *c, uint32_t i, unsigned order)
@@ -66,7 +65,7 @@ static unsigned order_of(uint64_t bytes)
 {
 	unsigned order = 0;
 
-	while (((uint64_t)1 << (MIN_SHIFT + order)) < bytes)
+	while (((uint64_t)1 << (BP_REASSEMBLY_SHIFT + order)) < bytes)
 		order++;
 	return order;
 }
@@ -99,16 +98,16 @@ struct bp_reassembly *bp_reassembly_create(void *memory, uint64_t bytes, uint64_
 		return NULL;
 	c->base = memory;
 	c->top = order_of(largest_block);
-	while (c->top > 0 && ((uint64_t)1 << (MIN_SHIFT + c->top)) > bytes)
+	while (c->top > 0 && ((uint64_t)1 << (BP_REASSEMBLY_SHIFT + c->top)) > bytes)
 		c->top--;
-	block = (uint64_t)1 << (MIN_SHIFT + c->top);
+	block = (uint64_t)1 << (BP_REASSEMBLY_SHIFT + c->top);
 	c->bytes = bytes / block * block;
 	/* a reference has 31 bits of index */
-	if (c->bytes == 0 || c->bytes >> MIN_SHIFT >= NIL / 2) {
+	if (c->bytes == 0 || c->bytes >> BP_REASSEMBLY_SHIFT >= NIL / 2) {
 		free(c);
 		return NULL;
 	}
-	c->blocks = (uint32_t)(c->bytes >> MIN_SHIFT);
+	c->blocks = (uint32_t)(c->bytes >> BP_REASSEMBLY_SHIFT);
 	c->meta = calloc(c->blocks, 1);
 	c->kept = calloc(c->blocks, sizeof(*c->kept));
 	if (c->meta == NULL || c->kept == NULL) {
@@ -144,7 +143,7 @@ bool bp_reassembly_claim(struct bp_reassembly *c, bp_reassembly_ref ref)
 			return false;
 	}
 	memset(c->meta + i, META_CLAIMED, n);
-	c->used += (uint64_t)n << MIN_SHIFT;
+	c->used += (uint64_t)n << BP_REASSEMBLY_SHIFT;
 	return true;
 }
 
@@ -153,7 +152,7 @@ void bp_reassembly_unclaim(struct bp_reassembly *c, bp_reassembly_ref ref)
 	const uint32_t n = (uint32_t)1 << ref_order(ref);
 
 	memset(c->meta + ref_index(ref), META_NONE, n);
-	c->used -= (uint64_t)n << MIN_SHIFT;
+	c->used -= (uint64_t)n << BP_REASSEMBLY_SHIFT;
 }
 
 /* The largest aligned blocks of [begin, end): no two of them can be merged. Lowest last: it is
@@ -191,7 +190,7 @@ bp_reassembly_ref bp_reassembly_alloc(struct bp_reassembly *c, uint64_t bytes)
 	unsigned want, have;
 	uint32_t i;
 
-	if (bytes > (uint64_t)1 << (MIN_SHIFT + c->top))
+	if (bytes > (uint64_t)1 << (BP_REASSEMBLY_SHIFT + c->top))
 		return 0;
 	want = order_of(bytes);
 	for (have = want; have <= c->top && c->free_head[have] == NIL; have++)
@@ -204,7 +203,7 @@ bp_reassembly_ref bp_reassembly_alloc(struct bp_reassembly *c, uint64_t bytes)
 		have--;
 		free_push(c, i + ((uint32_t)1 << have), have);
 	}
-	c->used += (uint64_t)1 << (MIN_SHIFT + want);
+	c->used += (uint64_t)1 << (BP_REASSEMBLY_SHIFT + want);
 	return ref_of(i, want);
 }
 
@@ -213,7 +212,7 @@ static void release(struct bp_reassembly *c, bp_reassembly_ref ref)
 	uint32_t i = ref_index(ref);
 	unsigned order = ref_order(ref);
 
-	c->used -= (uint64_t)1 << (MIN_SHIFT + order);
+	c->used -= (uint64_t)1 << (BP_REASSEMBLY_SHIFT + order);
 	while (order < c->top) {
 		uint32_t buddy = i ^ ((uint32_t)1 << order);
 
@@ -253,13 +252,18 @@ bool bp_reassembly_end_deferred(struct bp_reassembly *c)
 
 uint8_t *bp_reassembly_data(const struct bp_reassembly *c, bp_reassembly_ref ref)
 {
-	return c->base + ((uint64_t)ref_index(ref) << MIN_SHIFT);
+	return c->base + bp_reassembly_offset(ref);
+}
+
+uint8_t *bp_reassembly_begin(const struct bp_reassembly *c)
+{
+	return c->base;
 }
 
 uint64_t bp_reassembly_size(const struct bp_reassembly *c, bp_reassembly_ref ref)
 {
 	(void)c;
-	return (uint64_t)1 << (MIN_SHIFT + ref_order(ref));
+	return bp_reassembly_room(ref);
 }
 
 uint64_t bp_reassembly_used(const struct bp_reassembly *c)
@@ -279,8 +283,8 @@ uint64_t bp_reassembly_peek(
 
 	if (ref == 0)
 		return 0;
-	at = (uint64_t)ref_index(ref) << MIN_SHIFT;
-	size = (uint64_t)1 << (MIN_SHIFT + ref_order(ref));
+	at = (uint64_t)ref_index(ref) << BP_REASSEMBLY_SHIFT;
+	size = (uint64_t)1 << (BP_REASSEMBLY_SHIFT + ref_order(ref));
 	if (size > bytes || at > bytes - size)
 		return 0;
 	n = n < size ? n : size;

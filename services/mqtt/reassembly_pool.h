@@ -46,6 +46,18 @@ bool bp_reassembly_end_deferred(struct bp_reassembly *c);
 uint8_t *bp_reassembly_data(const struct bp_reassembly *c, bp_reassembly_ref ref);
 uint64_t bp_reassembly_size(
 	const struct bp_reassembly *c, bp_reassembly_ref ref); /* usable bytes */
+/* bp_reassembly_data() and bp_reassembly_size() in two steps, for loops: a block is at this number
+ * of bytes from the begin of the arena. */
+uint8_t *bp_reassembly_begin(const struct bp_reassembly *c);
+#define BP_REASSEMBLY_SHIFT 7 /* 128 bytes: a cut sensor PUBLISH fits the smallest block */
+static inline uint64_t bp_reassembly_offset(bp_reassembly_ref ref)
+{
+	return (uint64_t)((ref & (ref - 1)) >> 1) << BP_REASSEMBLY_SHIFT;
+}
+static inline uint64_t bp_reassembly_room(bp_reassembly_ref ref) /* not 0 */
+{
+	return (uint64_t)1 << (BP_REASSEMBLY_SHIFT + __builtin_ctz(ref));
+}
 uint64_t bp_reassembly_used(const struct bp_reassembly *c);
 uint64_t bp_reassembly_capacity(const struct bp_reassembly *c);
 /* Another process: copies at most n bytes of a block of an arena in memory[0..bytes). Returns their
