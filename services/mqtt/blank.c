@@ -9,11 +9,13 @@
  * overwritten with the quarantine topic, and a refused topic filter with one that no publication
  * has, both of the same length. They begin with $, which no filter that begins with a wildcard
  * matches (MQTT 5.0, 4.7.2). The packet is otherwise unchanged, so the broker acknowledges it.
- * enforce.c keeps the bytes for retransmissions.
+ * enforce.c keeps the bytes for retransmissions. In a WebSocket, what is written has the mask of
+ * its frame.
  */
 
 /* Where a text of the packet that is being read is in the payload of the segment. NULL: not there:
- * some of it was forwarded before, or it is that of an alias. */
+ * some of it was forwarded before, or it is that of an alias; or some of it is in another frame of
+ * a WebSocket than the end of what was read. */
 static uint8_t *in_payload(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, const uint8_t *text, uint32_t n)
 {
@@ -25,6 +27,8 @@ static uint8_t *in_payload(
 		return NULL;
 	seq = e->packet_seq + (uint32_t)in_packet;
 	at = seq - in->frame->seq;
+	if ((f->proof & BP_FLOW_WEBSOCKET) && (int32_t)(seq - e->unmasked_seq) < 0)
+		return NULL;
 	if ((int32_t)(seq - bp_judged_end(in, f)) < 0 || at > in->frame->payload_len ||
 		n > in->frame->payload_len - at)
 		return NULL;
@@ -48,7 +52,7 @@ static bool can_blank(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const bool publish = v->packet == BP_POLICY_PUBLISH;
 
 	if (e == NULL || e->payload == NULL || in->frame == NULL || !e->reserved ||
-		(f->proof & BP_FLOW_WEBSOCKET) || in->rules->policy_quarantine_len < 2)
+		in->rules->policy_quarantine_len < 2)
 		return false;
 	if (publish && v->retain && fixed_header(in, f) == NULL)
 		return false;
@@ -84,17 +88,31 @@ static void put_topic(const struct bp_ruleset *rs, bool publish, uint8_t *out, u
 		out[len] = '/';
 }
 
+/* What masks a byte of the payload. */
+static uint8_t mask_of(const struct bp_mqtt_worker *in, const struct bp_flow *f, const uint8_t *p)
+{
+	const struct bp_enforced *e = in->enforced;
+	const uint32_t seq = in->frame->seq + (uint32_t)(p - e->payload);
+
+	return f->proof & BP_FLOW_WEBSOCKET ? e->mask[(seq - e->unmasked_seq) % sizeof(e->mask)]
+					    : 0;
+}
+
 void bp_blank_topic(
 	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_policy_packet_view *v)
 {
 	struct bp_enforced *e = in->enforced;
 	const bool publish = v->packet == BP_POLICY_PUBLISH;
-	uint8_t *header = publish ? fixed_header(in, f) : NULL;
+	uint8_t *header = publish ? fixed_header(in, f) : NULL, *topic;
 
 	e->changed = true;
-	if (header != NULL)
-		*header &= 0xfe; /* without the retain flag */
-	if (!publish || !e->filed)
-		put_topic(in->rules, publish, in_payload(in, f, v->topic, v->topic_len),
-			v->topic_len);
+	if (header != NULL) /* without the retain flag */
+		*header = (uint8_t)((*header & 0xfe) | (mask_of(in, f, header) & 1));
+	if (publish && e->filed)
+		return;
+	topic = in_payload(in, f, v->topic, v->topic_len);
+	put_topic(in->rules, publish, topic, v->topic_len);
+	if (f->proof & BP_FLOW_WEBSOCKET)
+		for (uint32_t i = 0; i < v->topic_len; i++)
+			topic[i] ^= mask_of(in, f, topic + i);
 }

@@ -55,9 +55,13 @@ struct bp_enforced {
 	bool filed;  /* the PUBLISH has the alias of a topic that was overwritten */
 	uint32_t at; /* sequence number of the refused packet, or of its part in this segment */
 	/* the packet that is being read, or the part of it that arrived, and the number of its
-	 * first byte: of a WebSocket it has none */
+	 * first byte: of a WebSocket only the bytes from unmasked_seq on have such numbers */
 	const uint8_t *packet;
 	uint32_t packet_have, packet_seq;
+	/* of a WebSocket, the bytes without their mask that are being read: the number of the first
+	 * one, and the mask from there on */
+	uint32_t unmasked_seq;
+	uint8_t mask[4];
 };
 
 /* Whether these rules have a policy that refuses packets. */

@@ -31,6 +31,15 @@ static inline void bp_enforce_packet(
 	in->enforced->packet_seq = seq;
 }
 
+/* Likewise: the bytes from `seq` on that are read now were behind this mask. */
+static inline void bp_enforce_masked(struct bp_mqtt_worker *in, const uint8_t mask[4], uint32_t seq)
+{
+	if (in->enforced == NULL)
+		return;
+	in->enforced->unmasked_seq = seq;
+	memcpy(in->enforced->mask, mask, sizeof(in->enforced->mask));
+}
+
 struct bp_policy_packet_view;
 /* blank.c, with or without in->enforced. What is done for an action about `v`, a packet that is
  * being read: another one than BLANK where its topic cannot be overwritten, which is counted. */

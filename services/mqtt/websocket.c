@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/enforcement.h"
 #include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
@@ -148,6 +149,7 @@ static uint32_t read_payload(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 			bp_ws_unmask(s, in->unmasked, p, n);
 			bp_work_add(&in->work, n / 16);
 			p = in->unmasked;
+			bp_enforce_masked(in, s->mask, seq);
 		}
 		n = bp_mqtt_read(in, f, dir, p, n, seq);
 	}

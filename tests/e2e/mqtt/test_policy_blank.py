@@ -16,12 +16,13 @@ POLICY = {"fail": "closed", "rules": [
     {"name": "secrets", "action": "blank", "packet": "publish", "topic": "plant/secret/#"},
     {"name": "readers", "action": "blank", "packet": "subscribe", "topic": "plant/secret/x"},
 ]}
+WEBSOCKET_PORT = 9001
 QUARANTINE = "$refused/-----"  # of the length of plant/secret/x
 
 
 @pytest.fixture(scope="module")
 def g(lab, module_gateway):
-    gateway = module_gateway(config_for(policy=POLICY))
+    gateway = module_gateway(config_for(policy=POLICY, websocket_ports=[WEBSOCKET_PORT]))
     yield gateway
     gateway.stop()
 
@@ -54,14 +55,26 @@ def pcap(lab, g, tmp_path_factory):
     dump.wait()
 
 
+@pytest.fixture
+def websocket_broker(lab, tmp_path):
+    """Also on TCP port 1884, in its own namespace."""
+    conf = tmp_path / "mosquitto.conf"
+    conf.write_text(f"user root\nlistener 1884 127.0.0.1\nlistener {WEBSOCKET_PORT}\nprotocol websockets\nallow_anonymous true\n")
+    p = lab.popen("cloud", "mosquitto", "-c", conf, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until("a listening broker", lambda: str(WEBSOCKET_PORT) in lab.run("cloud", "ss", "-ltn").stdout.decode())
+    yield
+    p.terminate()
+    p.wait(10)
+
+
 class Client:
-    def __init__(self, lab, client_id, protocol):
+    def __init__(self, lab, client_id, protocol, port=1883, transport="tcp"):
         self.ends, self.messages = [], []
-        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=protocol, client_id=client_id, reconnect_on_failure=False)
+        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=protocol, client_id=client_id, transport=transport, reconnect_on_failure=False)
         self.client.on_disconnect = lambda c, u, flags, reason, properties: self.ends.append(reason)
         self.client.on_message = lambda c, u, m: self.messages.append((m.topic, m.payload))
         with lab.inside("dev"):
-            self.client.connect(CLOUD, 1883)
+            self.client.connect(CLOUD, port)
             self.client.loop_start()
         wait_until("a connection", self.client.is_connected)
 
@@ -131,6 +144,24 @@ def test_subscriber_goes_on(lab, g, protocol):
     other.disconnect()
     other.loop_stop()
     local.close()
+
+
+def test_websocket(lab, g, websocket_broker):
+    c = Client(lab, "browser", mqtt.MQTTv5, WEBSOCKET_PORT, "websockets")
+    granted = []
+    c.client.on_subscribe = lambda _c, u, mid, reasons, properties: granted.append(reasons)
+    c.client.subscribe([("plant/open/x", 0), ("plant/secret/x", 0)])
+    wait_until("the SUBACK", lambda: granted)
+    assert [r.value for r in granted[0]] == [0, 0x87]
+    seen = Collector(lab, "cloud", filters=("#", "$refused/#"), port=1884)
+    payload = {qos: b"%d" % qos * 10000 * qos for qos in (0, 1, 2)}
+    for qos in (0, 1, 2):
+        c.publish("plant/secret/x", payload[qos], qos=qos, retain=True)
+        c.publish("plant/open/x", payload[qos], qos=qos)
+    wait_until("all messages", lambda: len(seen.messages) == 6 and len(c.messages) == 3)
+    assert seen.messages == [(topic, payload[qos]) for qos in (0, 1, 2) for topic in (QUARANTINE, "plant/open/x")]
+    seen.close()
+    c.close()
 
 
 @pytest.mark.parametrize("version", ["mqttv311", "mqttv5"])

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "policy_ends.h"
-#include "websocket_peer.h"
 
 #define SECRET "t/secret" /* the refused topic of most tests, in the filter of the alarm */
 
@@ -442,43 +441,6 @@ static void refused_connect(void **state)
 	rig_close(&rig);
 }
 
-/* Its bytes are masked. */
-static void websocket(void **state)
-{
-	struct bytes b = {0}, mqtt = {0};
-	struct peer c;
-	uint32_t at;
-
-	(void)state;
-	open_blank(SECRET);
-	rig_close(&rig);
-	rig.mqtt.n_websocket_ports = 1;
-	rig.mqtt.websocket_ports[0] = WS_PORT;
-	rig_open(&rig);
-	load();
-	c = open_peer();
-	c.broker_port = WS_PORT;
-	rig_handshake(&rig, &c);
-	ws_request(&b, "");
-	rig_send_bytes(&rig, &c, CLIENT, &b);
-	ws_response(&b, "");
-	rig_send_bytes(&rig, &c, BROKER, &b);
-	mq_connect(&mqtt, 4, "pump-1", 0);
-	ws_message(&b, CLIENT, &mqtt);
-	rig_send_bytes(&rig, &c, CLIENT, &b);
-	mq_connack(&mqtt, 4, 0, 0, NULL);
-	ws_message(&b, BROKER, &mqtt);
-	rig_send_bytes(&rig, &c, BROKER, &b);
-	at = received(&broker);
-	mq_publish(&mqtt, &(struct mq_publish){.version = 4, .topic = SECRET, .payload = "81"});
-	ws_message(&b, CLIENT, &mqtt);
-	rig_send_bytes(&rig, &c, CLIENT, &b);
-	assert_int_equal(received(&broker), at);
-	assert_int_equal(broker.resets, 1);
-	assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANK_FALLBACK), 1);
-	rig_close(&rig);
-}
-
 /* A packet that ends inspection, behind a refused one in its segment. */
 static void inspection_ends(void **state)
 {
@@ -647,7 +609,6 @@ int main(void)
 		cmocka_unit_test(subscriptions),
 		cmocka_unit_test(some_filters),
 		cmocka_unit_test(refused_connect),
-		cmocka_unit_test(websocket),
 		cmocka_unit_test(inspection_ends),
 		cmocka_unit_test(any_sender),
 	};

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Action blank in a WebSocket: what is overwritten has the mask of its frame. */
+#include "biplane/counters/mqtt.h"
+#include "test.h"
+
+#include <string.h>
+
+#include "policy_ends.h"
+#include "websocket_peer.h"
+
+#define SECRET "t/secret" /* the refused topic, in the filter of the alarm */
+#define BLANKED "$refused"
+
+/* `packet`: of the rule that refuses `topic`. */
+static struct peer connected_websocket(uint8_t packet, const char *topic, uint8_t version)
+{
+	struct bytes b = {0}, mqtt = {0};
+	struct peer c;
+
+	open_rig(BP_POLICY_FAIL_CLOSED);
+	rig_close(&rig);
+	rig.mqtt.n_websocket_ports = 1;
+	rig.mqtt.websocket_ports[0] = WS_PORT;
+	rule(BP_POLICY_BLANK, packet, topic);
+	rig_open(&rig);
+	load();
+	c = open_peer();
+	c.broker_port = WS_PORT;
+	rig_handshake(&rig, &c);
+	ws_request(&b, "");
+	rig_send_bytes(&rig, &c, CLIENT, &b);
+	ws_response(&b, "");
+	rig_send_bytes(&rig, &c, BROKER, &b);
+	mq_connect(&mqtt, version, "pump-1", 0);
+	ws_message(&b, CLIENT, &mqtt);
+	rig_send_bytes(&rig, &c, CLIENT, &b);
+	mq_connack(&mqtt, version, 0, 0, NULL);
+	ws_message(&b, BROKER, &mqtt);
+	rig_send_bytes(&rig, &c, BROKER, &b);
+	rig_ack(&rig, &c, CLIENT);
+	return c;
+}
+
+static struct bytes message(const struct mq_publish *p)
+{
+	struct bytes b = {0}, mqtt = {0};
+
+	mq_publish(&mqtt, p);
+	ws_message(&b, CLIENT, &mqtt);
+	return b;
+}
+
+static void assert_received(const struct end *e, uint32_t at, const struct bytes *b)
+{
+	assert_int_equal(received(e), at + b->n);
+	assert_memory_equal(e->byte + at, b->p, b->n);
+}
+
+/* The connection lives: another publication reaches the broker and the alarms. */
+static void assert_alive(struct peer *c)
+{
+	const uint32_t at = received(&broker);
+	struct bytes b =
+		message(&(struct mq_publish){.version = 4, .topic = "t/x", .payload = "82"});
+
+	assert_int_equal(broker.resets + client.resets + client.fins, 0);
+	rig_send(&rig, c, CLIENT, b.p, b.n);
+	assert_received(&broker, at, &b);
+	assert_string_equal(rig_told_values(&rig), "82");
+	bytes_free(&b);
+}
+
+/* The mask begins at each of its bytes: it depends on the length. */
+static void each_length_of_topic(void **state)
+{
+	struct peer c = connected_websocket(BP_POLICY_ANY, "+", 4);
+	char topic[301];
+
+	(void)state;
+	for (unsigned n = 2; n <= 300; n++) {
+		struct mq_publish p = {
+			.version = 4, .topic = topic, .payload = "81", .retain = n % 2};
+		const uint32_t at = received(&broker);
+		struct bytes b;
+
+		memset(topic, 'x', n);
+		topic[n] = '\0';
+		b = message(&p);
+		rig_send_bytes(&rig, &c, CLIENT, &b);
+		memset(topic, '-', n);
+		memcpy(topic, BLANKED "/", n < 9 ? n : 9);
+		p.retain = false;
+		b = message(&p);
+		assert_received(&broker, at, &b);
+		bytes_free(&b);
+		rig_ack(&rig, &c, BROKER);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANKED), n - 1);
+	}
+	assert_alive(&c);
+	rig_close(&rig);
+}
+
+/* ---- cuts ---- */
+
+/* Whether a cut here leaves bytes that are to be overwritten in two parts. */
+static bool divides(size_t cut, size_t packet, size_t topic, bool retain)
+{
+	return cut > (retain ? packet : topic) && cut < topic + strlen(SECRET);
+}
+
+/* A message with two packets, between two others. */
+static struct bytes stream(const char *topic, bool retain, size_t *packet)
+{
+	struct mq_publish p = {.version = 4, .topic = "t/x", .payload = "1"};
+	struct bytes b = message(&p), mqtt = {0};
+
+	mq_publish(&mqtt, &p);
+	*packet = b.n + 6 + mqtt.n;
+	p.topic = topic;
+	p.retain = retain;
+	mq_publish(&mqtt, &p);
+	ws_message(&b, CLIENT, &mqtt);
+	p.topic = "t/x";
+	p.retain = false;
+	p.payload = "82";
+	mq_publish(&mqtt, &p);
+	ws_message(&b, CLIENT, &mqtt);
+	return b;
+}
+
+static void send_cut(bool retain, size_t a, size_t b)
+{
+	struct peer c = connected_websocket(BP_POLICY_PUBLISH, SECRET, 4);
+	size_t packet;
+	struct bytes sent = stream(SECRET, retain, &packet),
+		     expected = stream(BLANKED, false, &packet);
+	const bool blank =
+		!divides(a, packet, packet + 4, retain) && !divides(b, packet, packet + 4, retain);
+	const size_t to[] = {a, b, sent.n};
+	const uint32_t at = received(&broker);
+
+	for (size_t i = 0, from = 0; i < 3; from = to[i++])
+		if (to[i] > from)
+			rig_send(&rig, &c, CLIENT, sent.p + from, to[i] - from);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANKED), blank);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANK_FALLBACK), !blank);
+	if (blank) {
+		assert_received(&broker, at, &expected);
+		assert_string_equal(rig_told_values(&rig), "82");
+	} else {
+		assert_true(received(&broker) < at + packet + 4 + strlen(SECRET));
+		assert_true(broker.resets >= 1);
+	}
+	bytes_free(&sent);
+	bytes_free(&expected);
+	rig_close(&rig);
+}
+
+static void any_cut(void **state)
+{
+	size_t packet;
+	struct bytes b = stream(SECRET, false, &packet);
+
+	(void)state;
+	for (unsigned retain = 0; retain < 2; retain++)
+		for (size_t i = 0; i <= b.n; i++)
+			for (size_t k = i; k <= b.n; k++)
+				send_cut(retain, i, k);
+	bytes_free(&b);
+}
+
+/* ---- frames ---- */
+
+/* A packet in two frames, with another one between them. */
+static struct bytes fragments(const char *topic, bool retain, size_t cut)
+{
+	struct bytes b = {0}, mqtt = {0};
+
+	mq_publish(&mqtt, &(struct mq_publish){
+				  .version = 4, .topic = topic, .payload = "81", .retain = retain});
+	ws_frame(&b, CLIENT, WS_BINARY, mqtt.p, cut);
+	ws_frame(&b, CLIENT, WS_FIN | WS_PING, "123", 3);
+	ws_frame(&b, CLIENT, WS_FIN, mqtt.p + cut, mqtt.n - cut);
+	bytes_free(&mqtt);
+	return b;
+}
+
+static void any_fragment(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		const bool retain = i & 1;
+
+		for (size_t cut = 0; cut <= 4 + strlen(SECRET) + 2; cut++) {
+			struct peer c = connected_websocket(BP_POLICY_PUBLISH, SECRET, 4);
+			struct bytes sent = fragments(SECRET, retain, cut),
+				     expected = fragments(BLANKED, false, cut);
+			const bool blank = !divides(cut, 0, 4, retain);
+			const uint32_t at = received(&broker);
+			const size_t half = i & 2 ? cut + 6 : sent.n;
+
+			rig_send(&rig, &c, CLIENT, sent.p, half);
+			if (half != sent.n)
+				rig_send(&rig, &c, CLIENT, sent.p + half, sent.n - half);
+			assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANKED), blank);
+			assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANK_FALLBACK), !blank);
+			assert_int_equal(broker.resets != 0, !blank);
+			if (blank) {
+				assert_received(&broker, at, &expected);
+				assert_alive(&c);
+			}
+			bytes_free(&sent);
+			bytes_free(&expected);
+			rig_close(&rig);
+		}
+	}
+}
+
+/* What is sent again, also after a restart and with another mask, has the bytes of before. */
+static void retransmission(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct peer c = connected_websocket(BP_POLICY_PUBLISH, SECRET, 4);
+		struct mq_publish p = {.version = 4, .topic = SECRET, .payload = "81"};
+		struct bytes sent = message(&p), expected;
+		const uint32_t at = received(&broker), seq = c.seq[CLIENT];
+
+		p.topic = BLANKED;
+		expected = message(&p);
+		broker.deaf = true;
+		rig_send(&rig, &c, CLIENT, sent.p, sent.n);
+		broker.deaf = false;
+		if (i & 1)
+			rig_restart(&rig);
+		for (unsigned k = 0; i & 2 && k < 4; k++)
+			sent.p[2 + k] ^= 0x55;
+		rig_segment(&rig, &c, CLIENT, TH_ACK, seq, c.seq[BROKER], sent.p, sent.n);
+		assert_received(&broker, at, &expected);
+		assert_alive(&c);
+		bytes_free(&sent);
+		bytes_free(&expected);
+		rig_close(&rig);
+	}
+}
+
+/* ---- subscriptions ---- */
+
+/* The broker's answer, in two frames. */
+static struct bytes answer(uint8_t version, const uint8_t codes[2], size_t cut)
+{
+	struct bytes b = {0}, body = {0}, mqtt = {0};
+
+	bytes_be16(&body, 7);
+	if (version == 5)
+		bytes_u8(&body, 0);
+	bytes_add(&body, codes, 2);
+	mq_raw(&mqtt, 0x90, body.p, body.n);
+	ws_frame(&b, BROKER, WS_BINARY, mqtt.p, cut);
+	ws_frame(&b, BROKER, WS_FIN, mqtt.p + cut, mqtt.n - cut);
+	bytes_free(&body);
+	bytes_free(&mqtt);
+	return b;
+}
+
+/* Two filters, of which the second one is `filter`. */
+static struct bytes subscribe(uint8_t version, const char *filter)
+{
+	struct bytes b = {0}, body = {0}, mqtt = {0};
+
+	bytes_add(&body, "\0\7", 2);
+	bytes_add(&body, "\0", version == 5);
+	bytes_add(&body, "\0\3t/x\0\0\1", 8);
+	bytes_add(&body, filter, 1);
+	bytes_u8(&body, 0);
+	mq_raw(&mqtt, 0x82, body.p, body.n);
+	ws_message(&b, CLIENT, &mqtt);
+	bytes_free(&body);
+	return b;
+}
+
+static void assert_subscribes(uint8_t version, size_t cut)
+{
+	const uint8_t codes[] = {0, 0}, refused[] = {0, version == 5 ? 0x87 : 0x80};
+	struct peer c = connected_websocket(BP_POLICY_SUBSCRIBE, SECRET, version);
+	const uint32_t to_broker = received(&broker), to_client = received(&client);
+	struct bytes sent = subscribe(version, "#"), expected = subscribe(version, "$");
+
+	rig_send_bytes(&rig, &c, CLIENT, &sent);
+	assert_received(&broker, to_broker, &expected);
+	bytes_free(&expected);
+	sent = answer(version, codes, cut);
+	expected = answer(version, refused, cut);
+	for (size_t i = 0; i < sent.n; i += 3)
+		rig_send(&rig, &c, BROKER, sent.p + i, sent.n - i < 3 ? sent.n - i : 3);
+	assert_received(&client, to_client, &expected);
+	bytes_free(&sent);
+	bytes_free(&expected);
+	rig_close(&rig);
+}
+
+static void subscription(void **state)
+{
+	(void)state;
+	for (uint8_t version = 4; version <= 5; version++)
+		for (size_t cut = 0; cut <= (version == 5 ? 7 : 6); cut++)
+			assert_subscribes(version, cut);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_length_of_topic),
+		cmocka_unit_test(any_cut),
+		cmocka_unit_test(any_fragment),
+		cmocka_unit_test(retransmission),
+		cmocka_unit_test(subscription),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
