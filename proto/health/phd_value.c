@@ -3,11 +3,9 @@
 
 #include <stdbool.h>
 #include <string.h>
-#if defined(__SSSE3__)
-#include <tmmintrin.h>
-#endif
 
 #include "proto/net/frame.h"
+#include "proto/net/vec16.h"
 
 const char *const bp_phd_special_text[] = {
 	[BP_PHD_FINITE] = "",
@@ -84,17 +82,9 @@ static const _Alignas(64) uint8_t moves[2][8][PLAIN_MAX - PLAIN_MIN + 1][16] = {
 /* Each of out[0..16) is the source byte that `from` selects; NOTHING: any. */
 static inline void move16(char *out, uint64_t digits, const uint8_t from[16])
 {
-#if defined(__SSSE3__)
-	__m128i source = _mm_set_epi64x((long long)SOURCE_TAIL, (long long)digits);
+	const bp_v16 moved = bp_v16_pick(bp_v16_of64(digits, SOURCE_TAIL), bp_v16_load(from));
 
-	source = _mm_shuffle_epi8(source, _mm_load_si128((const __m128i *)from));
-	_mm_storeu_si128((__m128i *)out, source);
-#else
-	uint64_t half[2] = {digits, SOURCE_TAIL};
-
-	for (unsigned j = 0; j < 16; j++)
-		out[j] = (char)(half[from[j] >> 3 & 1] >> (8 * (from[j] & 7)));
-#endif
+	memcpy(out, &moved, sizeof(moved));
 }
 
 /* Four digits of x < 10000 as characters, the first in the lowest byte. */

@@ -38,6 +38,11 @@ static inline bp_v4 bp_v4_words(bp_v16 bytes, bp_v8_s16 asked)
 	const bp_v4 moved = (bp_v4)bytes ^ 0x80008000;
 
 	return (bp_v4)_mm_madd_epi16((__m128i)moved, (__m128i)asked);
+#elif defined(__aarch64__)
+	const int16x8_t moved = (int16x8_t)((bp_v4)bytes ^ 0x80008000), by = (int16x8_t)asked;
+
+	return (bp_v4)vpaddq_s32(
+		vmull_s16(vget_low_s16(moved), vget_low_s16(by)), vmull_high_s16(moved, by));
 #else
 	return bp_v4_words_portable(bytes, asked);
 #endif

@@ -75,6 +75,10 @@ static inline uint32_t bp_v4_mask(bp_v4 v)
 {
 #if defined(__SSE2__)
 	return (uint32_t)_mm_movemask_ps((__m128)v);
+#elif defined(__aarch64__)
+	const int32x4_t at = {0, 1, 2, 3};
+
+	return vaddvq_u32(vshlq_u32(vshrq_n_u32((uint32x4_t)v, 31), at));
 #else
 	return v[0] >> 31 | v[1] >> 31 << 1 | v[2] >> 31 << 2 | v[3] >> 31 << 3;
 #endif

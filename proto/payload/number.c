@@ -15,7 +15,6 @@ const double bp_pow10[BP_POW10_EXACT + 1] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 
 
 const double bp_number_scale[BP_NUMBER_SHORT + 1] = {1e0, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
 
-#if defined(__SSE4_1__)
 /* Index of n characters without the k-th that moves to position j of eight; 0x80: none, zero. */
 #define AHEAD(n, k, j) ((j) - (8 - ((n) - ((k) < (n)))))
 #define MOVE(n, k, j) (AHEAD(n, k, j) < 0 ? 0x80 : AHEAD(n, k, j) + (AHEAD(n, k, j) >= (k)))
@@ -32,6 +31,7 @@ const double bp_number_scale[BP_NUMBER_SHORT + 1] = {1e0, 1e0, 1e1, 1e2, 1e3, 1e
 const uint8_t bp_number_moves[BP_NUMBER_SHORT + 1][BP_NUMBER_SHORT + 1][8] = {
 	ROWS(0), ROWS(1), ROWS(2), ROWS(3), ROWS(4), ROWS(5), ROWS(6), ROWS(7), ROWS(8)};
 
+#if defined(__SSE4_1__)
 const uint8_t bp_number_last[2 * BP_NUMBER_SHORT] = {
 	0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 #endif

@@ -22,6 +22,9 @@ extern const double bp_pow10[BP_POW10_EXACT + 1];
 /* Indexed by the number of characters from the point on, including it; 0 without a point. */
 extern const double bp_number_scale[BP_NUMBER_SHORT + 1];
 
+/* [n][k]: moves n characters to the end of eight, without the k-th if k < n. */
+extern const uint8_t bp_number_moves[BP_NUMBER_SHORT + 1][BP_NUMBER_SHORT + 1][8];
+
 /*
  * bp_number_digits(): `n` characters (1..8; the first in the lowest byte of `chunk`, zero above the
  * last) that are digits and at most one point, with at least one digit: the format of nearly every
@@ -31,9 +34,6 @@ extern const double bp_number_scale[BP_NUMBER_SHORT + 1];
  */
 
 #if defined(__SSE4_1__)
-
-/* [n][k]: moves n characters to the end of eight, without the k-th if k < n. */
-extern const uint8_t bp_number_moves[BP_NUMBER_SHORT + 1][BP_NUMBER_SHORT + 1][8];
 
 /* Of the eight bytes from [n] on the last n are all ones, the others 0. */
 extern const uint8_t bp_number_last[2 * BP_NUMBER_SHORT];

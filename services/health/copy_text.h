@@ -5,9 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#if defined(__SSSE3__)
-#include <tmmintrin.h>
-#endif
 
 #include "proto/net/vec16.h"
 
@@ -41,25 +38,17 @@ static inline uint8_t *bp_put_text(uint8_t *p, const uint8_t *from, size_t n)
 }
 
 /* Sixteen lower case hex digits of `v`, the highest first. */
-#if defined(__SSSE3__)
 static inline void bp_hex16(uint8_t *p, uint64_t v)
 {
-	const __m128i digits = _mm_setr_epi8(
-		'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f');
-	const __m128i nibble = _mm_set1_epi8(0x0f);
-	const __m128i x = _mm_cvtsi64_si128((long long)__builtin_bswap64(v));
-	const __m128i high = _mm_and_si128(_mm_srli_epi16(x, 4), nibble);
+	const bp_v16 digits = {
+		'0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'};
+	const bp_v16 x = bp_v16_of64(__builtin_bswap64(v), 0);
+	const bp_v16 text =
+		bp_v16_pick(digits, __builtin_shufflevector(x >> 4, x & bp_v16_of(0x0f), 0, 16, 1,
+					    17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
 
-	_mm_storeu_si128((__m128i *)(void *)p,
-		_mm_shuffle_epi8(digits, _mm_unpacklo_epi8(high, _mm_and_si128(x, nibble))));
+	memcpy(p, &text, sizeof(text));
 }
-#else
-static inline void bp_hex16(uint8_t *p, uint64_t v)
-{
-	for (unsigned i = 16; i-- > 0; v >>= 4)
-		p[i] = (uint8_t) "0123456789abcdef"[v & 0x0f];
-}
-#endif
 
 /* As above, as two words in host byte order: the values that bp_sum_word() would read. */
 static inline void bp_hex16_words(uint64_t v, uint64_t out[2])

@@ -6,10 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
+#include "proto/net/vec16.h"
 #include "biplane/counters.h"
 #include "biplane/counters/mqtt.h"
 #include "proto/tls/tls.h"
@@ -431,19 +429,10 @@ static inline uint16_t bp_flow_tag(uint64_t hash)
 /* Bit i: tag i of the group equals `tag`. */
 static inline uint32_t bp_flow_tags_equal(const struct bp_flow_group *g, uint16_t tag)
 {
-#ifdef __SSE2__
-	__m128i want = _mm_set1_epi16((short)tag);
-	__m128i lo = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)g), want);
-	__m128i hi = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)g + 1), want);
+	const uint8_t *tags = (const uint8_t *)g->tag;
 
-	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(lo, hi)) & 0x7fff;
-#else
-	uint32_t m = 0;
-
-	for (unsigned i = 0; i < BP_FLOW_WAYS; i++)
-		m |= (uint32_t)(g->tag[i] == tag) << i;
-	return m;
-#endif
+	_Static_assert(sizeof(g->tag) == 2 * BP_FLOW_WAYS && sizeof(*g) >= 32, "two vectors");
+	return bp_v16_words_equal(bp_v16_load(tags), bp_v16_load(tags + 16), tag) & 0x7fff;
 }
 
 /* Finds the flow; ip6 addresses (client, broker) are compared when given. NULL: unknown. */

@@ -26,8 +26,6 @@ static inline uint16_t total_of(const uint8_t *frame)
 	return total;
 }
 
-#if defined(__SSE4_1__)
-
 /* ---- reading ---- */
 
 /* Whether identifiers and properties of the four are as they must be. */
@@ -46,23 +44,16 @@ static __attribute__((noinline)) bool rest_matches(
 /* The four numbers without the decimal point, from their characters minus '0'. */
 static inline bp_v4 numbers_of(const struct bp_template *x, bp_v16 first_two, bp_v16 last_two)
 {
-	const __m128i tens = _mm_set1_epi16(1 << 8 | 10), hundreds = _mm_set1_epi32(1 << 16 | 100);
-	const __m128i joins = (__m128i)x->joins;
-	__m128i a = _mm_maddubs_epi16(_mm_shuffle_epi8((__m128i)first_two, joins), tens);
-	__m128i b = _mm_maddubs_epi16(_mm_shuffle_epi8((__m128i)last_two, joins), tens);
-	__m128i n = _mm_packus_epi32(_mm_madd_epi16(a, hundreds), _mm_madd_epi16(b, hundreds));
+	const bp_v16 a = bp_v16_pick(first_two, x->joins), b = bp_v16_pick(last_two, x->joins);
 
-	return (bp_v4)_mm_madd_epi16(n, _mm_set1_epi32(1 << 16 | 10000));
+	return bp_v16_join_digits(a, b);
 }
 
 /* The numbers among the four that satisfy `raise` of the rule: bit i of the result is that of
  * frame i. */
 static inline uint32_t raises_of(const struct bp_template *x, bp_v4 numbers)
 {
-	__m128i n = _mm_sub_epi32((__m128i)numbers, (__m128i)x->low);
-
-	n = _mm_cmpeq_epi32(_mm_min_epu32(n, (__m128i)x->span), n);
-	return (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(n));
+	return bp_v4_mask((bp_v4)(numbers - (bp_v4)x->low <= (bp_v4)x->span));
 }
 
 /* The hashes of the topics, and the offsets. For a constant length from 8 to 16, a hash takes a
@@ -132,7 +123,7 @@ static inline __attribute__((always_inline)) bool template_read_x4(const struct 
 					bp_v16_pick(bp_v16_load(end - 16), x->last), all);
 			}
 		}
-		text[two] = (bp_v16)_mm_unpacklo_epi64((__m128i)half[0], (__m128i)half[1]);
+		text[two] = bp_v16_of64(bp_v16_first(half[0]), bp_v16_first(half[1]));
 		text[two] = (text[two] ^ x->text) & x->text_mask;
 		if (sums) {
 			ip[two] = bp_v4_sum_two(i4[0], i4[1]);
@@ -336,17 +327,3 @@ void bp_template_learn(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, uint3
 	if (!x->on && behind_general + IN_A_ROW <= b->n)
 		learn(in, b);
 }
-
-#else
-
-void bp_template_read(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
-{
-	(void)in, (void)b; /* cannot happen: there is no template */
-}
-
-void bp_template_learn(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, uint32_t behind_general)
-{
-	(void)in, (void)b, (void)behind_general;
-}
-
-#endif

@@ -4,11 +4,9 @@
 
 #include "services/mqtt/burst.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "proto/net/checksum_four.h"
 #include "proto/net/frame.h"
 #include "proto/net/vec16.h"
-#if defined(__SSE4_1__)
-#include <smmintrin.h>
-#endif
 
 /*
  * A frame that burst.c processes without the general path: untagged IPv4 without options, to the
@@ -40,12 +38,10 @@ static inline void bp_single_hash(
 	l->hash = bp_flow_hash(&in->table, l->k0, l->k1);
 }
 
-#if defined(__SSE4_1__)
-
 /*
  * As good as bp_sum() of p[0..len), len 16 to 65,535: the same modulo 65,535, and below 2^63. 16
- * bytes at a time: pmaddwd adds signed words, so each is moved down by 32,768 first, and what this
- * takes from each of the four lanes, 65,536, is given back at the end as 1, its remainder. The
+ * bytes at a time: bp_v4_words() adds signed words, so each is moved down by 32,768 first, and what
+ * this takes from each of the four lanes, 65,536, is given back at the end as 1, its remainder. The
  * lanes begin with a multiple of 65,535 that keeps them from below zero.
  */
 static inline uint64_t bp_single_sum(const uint8_t *p, uint32_t len)
@@ -55,29 +51,15 @@ static inline uint64_t bp_single_sum(const uint8_t *p, uint32_t len)
 	static const uint8_t front[32] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
 		0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
 		0x80, 0x80};
-	const __m128i down = _mm_set1_epi16((short)0x8000), one = _mm_set1_epi16(1);
+	static const bp_v8_s16 all = {1, 1, 1, 1, 1, 1, 1, 1};
 	const uint8_t *last = p + len - 16;
-	__m128i s = _mm_set1_epi32(4097 * 0xffff), v;
+	bp_v4 s = (bp_v4){0} + 4097 * 0xffff;
 
-	for (; p < last; p += 16) {
-		v = _mm_loadu_si128((const __m128i *)(const void *)p);
-		s = _mm_add_epi32(s, _mm_madd_epi16(_mm_xor_si128(v, down), one));
-	}
-	v = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)last),
-		_mm_loadu_si128((const __m128i *)(const void *)(front + (p - last))));
-	s = _mm_add_epi32(s, _mm_madd_epi16(_mm_xor_si128(v, down), one));
-	return (uint64_t)_mm_cvtsi128_si64(s) + (uint64_t)_mm_extract_epi64(s, 1) +
-	       (len + 15) / 16 * 4;
+	for (; p < last; p += 16)
+		s += bp_v4_words(bp_v16_load(p), all);
+	s += bp_v4_words(bp_v16_pick(bp_v16_load(last), bp_v16_load(front + (p - last))), all);
+	return bp_v16_first((bp_v16)s) + bp_v16_last((bp_v16)s) + (len + 15) / 16 * 4;
 }
-
-#else
-
-static inline uint64_t bp_single_sum(const uint8_t *p, uint32_t len)
-{
-	return bp_sum_fold(bp_sum(p, len, 0));
-}
-
-#endif
 
 /* Whether both checksums of such a frame are right; `total` is the IPv4 header's total length. */
 static inline bool bp_single_checksum_ok(const uint8_t *frame, uint32_t total)

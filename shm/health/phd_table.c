@@ -2,10 +2,8 @@
 #include "shm/health/phd.h"
 
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
+#include "proto/net/vec16.h"
 #include "shm/words.h"
 
 /* Bit i: tag i of the group is `tag`. *elsewhere: number of its sessions in other groups. */
@@ -17,21 +15,8 @@ static inline uint32_t tags_equal(const struct bp_phd_group *g, uint16_t tag, ui
 	const uint64_t w3 = atomic_load_explicit(&g->tags[3], memory_order_acquire);
 
 	*elsewhere = (uint16_t)(w3 >> 48);
-#ifdef __SSE2__
 	/* from registers: two words that were just stored cannot be forwarded to one vector load */
-	const __m128i want = _mm_set1_epi16((short)tag);
-	const __m128i lo = _mm_cmpeq_epi16(_mm_set_epi64x((long long)w1, (long long)w0), want);
-	const __m128i hi = _mm_cmpeq_epi16(_mm_set_epi64x((long long)w3, (long long)w2), want);
-
-	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(lo, hi)) & 0x7fff;
-#else
-	const uint64_t w[4] = {w0, w1, w2, w3};
-	uint32_t m = 0;
-
-	for (unsigned i = 0; i < BP_PHD_WAYS; i++)
-		m |= (uint32_t)((uint16_t)(w[i / 4] >> (16 * (i % 4))) == tag) << i;
-	return m;
-#endif
+	return bp_v16_words_equal(bp_v16_of64(w0, w1), bp_v16_of64(w2, w3), tag) & 0x7fff;
 }
 
 uint32_t bp_phd_candidate(const struct bp_phd_tables *t, uint64_t hash)
