@@ -9,8 +9,8 @@
  * Replaces the 16 bytes at p (aligned to 16) by (lo, hi) if they equal (old_lo, old_hi), atomically
  * and sequentially consistent.
  *
- * x86-64: the instruction itself, because compilers call libatomic for it without -mcx16; every
- * x86-64 machine that DPDK supports has it. Other architectures: libatomic.
+ * By instruction: compilers call libatomic, which x86-64 need not have, and which may use a lock on
+ * arm64. Such a lock belongs to a process, and these bytes to all that map the segment.
  */
 static inline bool bp_cas128(
 	_Atomic uint64_t *p, uint64_t old_lo, uint64_t old_hi, uint64_t lo, uint64_t hi)
@@ -24,14 +24,28 @@ static inline bool bp_cas128(
 			     : "b"(lo), "c"(hi)
 			     : "memory");
 	return done;
-#else
-	union {
-		uint64_t half[2];
-		unsigned __int128 whole;
-	} from = {.half = {old_lo, old_hi}}, to = {.half = {lo, hi}};
+#elif defined(__aarch64__)
+	uint64_t at_lo, at_hi;
+	uint32_t failed;
 
-	return __atomic_compare_exchange_n((unsigned __int128 *)(void *)p, &from.whole, to.whole,
-		false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	/* Equal only if the store succeeds, which shows that both halves are of one time. Without a
+	 * store the halves may be of two times, and at one of these the bytes differed. */
+	__asm__ __volatile__(
+		"1:	ldaxp	%[at_lo], %[at_hi], %[at]\n"
+		"	cmp	%[at_lo], %[old_lo]\n"
+		"	ccmp	%[at_hi], %[old_hi], #0, eq\n"
+		"	mov	%w[failed], #2\n"
+		"	b.ne	2f\n"
+		"	stlxp	%w[failed], %[lo], %[hi], %[at]\n"
+		"	cbnz	%w[failed], 1b\n"
+		"2:"
+		: [at] "+Q"(*(unsigned __int128 *)(void *)p), [at_lo] "=&r"(at_lo),
+		[at_hi] "=&r"(at_hi), [failed] "=&r"(failed)
+		: [old_lo] "r"(old_lo), [old_hi] "r"(old_hi), [lo] "r"(lo), [hi] "r"(hi)
+		: "cc", "memory");
+	return failed == 0;
+#else
+#error "16 bytes are to be replaced with one instruction that other processes see whole"
 #endif
 }
 
