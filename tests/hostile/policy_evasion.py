@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """A hostile client that wants a refused publication to reach its broker (docs/explanation/security.md), as frames through `biplane replay`.
-Each attack is a connection of its own. policy_evasion.py BIPLANE [unittest arguments]"""
+Each attack is a connection of its own, with each action and fallback. policy_evasion.py BIPLANE [unittest arguments]"""
 
 import json
 import struct
@@ -10,18 +10,23 @@ import sys
 import tempfile
 import unittest
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
 import mqtt_packets
-from policy_attacks import DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, MARK, NAMED, OPEN_PASSES, WEBSOCKET_PORT, Network, Peer
+from policy_attacks import DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, FALLBACKS, MARK, NAMED, OPEN_PASSES, REFUSED, WEBSOCKET_PORT, Network, Peer
 from policy_sessions import RST, SYN, capture
 
 CONFIG = {"version": 1, "ports": [{"name": "devices", "device": "net_null0"}, {"name": "cloud", "device": "net_null1"}],
           "bridges": [{"name": "b", "ports": ["devices", "cloud"]}],
           "mqtt": {"min_ttl": 5, "websocket_ports": WEBSOCKET_PORT, "connection_cpu_percent": 100, "worker_cpu_percent": 100,
-                   "policy": {"default": "allow", "rules": [
-                       {"name": "secrets", "action": "close", "packet": "publish", "topic": "plant/secret"}]}}}
+                   "policy": {"default": "allow", "quarantine": "$refused", "rules": [
+                       {"name": "secrets", "packet": "publish", "topic": REFUSED}]}}}
+FAILS = ("closed", "open")
+ACTIONS = {"close": ("close", "close"), "blank": ("blank", "close"), "pass": ("blank", "pass")}  # and the fallback
+QUARANTINED = ("$refused/---", MARK)
 
 
 def frames_of(data):
@@ -73,24 +78,26 @@ def unmasked(stream):
 
 
 class Outcome:
-    """What of the attacks left to the broker, for one value of mqtt.policy.fail"""
+    """What of the attacks left to the broker, for one value of mqtt.policy.fail and one action"""
 
-    def __init__(self, biplane, fail):
+    def __init__(self, biplane, fail, action):
         network = Network()
         self.attacks = {}
         for number, (name, (attack, with_)) in enumerate(NAMED.items(), 1):
             peer = Peer(network, number, **with_)
             self.attacks[name] = peer, attack(peer)
         with tempfile.TemporaryDirectory(prefix="bp-evasion-") as folder:
-            out = self.replay(biplane, Path(folder), fail, network)
+            out = self.replay(biplane, Path(folder), fail, action, network)
         self.left = defaultdict(list)
         for i, frame in out:
             self.left[network.peers[i]].append(frame)
 
     @staticmethod
-    def replay(biplane, folder, fail, network):
+    def replay(biplane, folder, fail, action, network):
         settings = json.loads(json.dumps(CONFIG))
-        settings["mqtt"]["policy"]["fail"] = fail
+        policy = settings["mqtt"]["policy"]
+        policy["fail"] = fail
+        policy["rules"][0]["action"], policy["fallback"] = ACTIONS[action]
         (folder / "biplane.yaml").write_text(json.dumps(settings))
         for at_client, name in ((True, "devices"), (False, "cloud")):
             frames = [(i, f) for i, (f, of) in enumerate(network.frames) if of == at_client]
@@ -123,24 +130,30 @@ class Evasion(unittest.TestCase):
     maxDiff = None
 
     def attack(self, name):
-        for fail in ("closed", "open"):
-            with self.subTest(fail=fail):
-                outcome = OUTCOME[fail]
-                peer, arrives = outcome.attacks[name]
+        for fail, action in OUTCOME:
+            with self.subTest(fail=fail, action=action):
                 if fail == "open" and name in OPEN_PASSES:
                     continue
-                offsets = [fragment_of(peer, f) for f in outcome.left[peer]]
-                self.assertNotIn(0, offsets, "without its first fragment, no datagram is read")
-                marked = [f.hex() for f, offset in zip(outcome.left[peer], offsets) if MARK in f and offset is None]
-                self.assertEqual(marked, [], "a frame with the refused payload left")
+                outcome = OUTCOME[fail, action]
+                peer, arrives = outcome.attacks[name]
                 streams, one_value = outcome.streams(name)
+                self.assertTrue(one_value, "bytes left with two values")
                 if peer.port == WEBSOCKET_PORT:
                     streams = [unmasked(s) for s in streams]
                 got = [p for s in streams for p in mqtt_packets.publications(s, 5 if name.startswith("topic_alias") else 4)]
-                self.assertNotIn("plant/secret", [topic for topic, _ in got])
-                self.assertTrue(one_value, "bytes left with two values")
-                if arrives is not None:
-                    self.assertEqual(got, arrives)
+                offsets = [fragment_of(peer, f) for f in outcome.left[peer]]
+                self.assertNotIn(0, offsets, "without its first fragment, no datagram is read")
+                if action == "pass" and name.startswith(FALLBACKS):
+                    self.assertIn((REFUSED, MARK), got)
+                    continue
+                refused = (MARK,) if action == "close" else (MARK, REFUSED.encode())
+                marked = [f.hex() for f, offset in zip(outcome.left[peer], offsets) if offset is None and all(r in f for r in refused)]
+                self.assertEqual(marked, [], "a frame with the refused packet left")
+                self.assertNotIn(REFUSED, [topic for topic, _ in got])
+                if action == "close":
+                    self.assertEqual(got, got if arrives is None else arrives)
+                elif arrives is not None:  # the connection may continue
+                    self.assertEqual([p for p in got if p != QUARANTINED][:len(arrives)], arrives)
 
 
 for name_ in NAMED:
@@ -148,5 +161,7 @@ for name_ in NAMED:
 
 
 if __name__ == "__main__":
-    OUTCOME = {fail: Outcome(sys.argv[1], fail) for fail in ("closed", "open")}
+    with ThreadPoolExecutor() as pool:
+        OUTCOME = {way: pool.submit(Outcome, sys.argv[1], *way) for way in product(FAILS, ACTIONS)}
+        OUTCOME = {way: outcome.result() for way, outcome in OUTCOME.items()}
     unittest.main(argv=sys.argv[1:], verbosity=1)
