@@ -358,7 +358,9 @@ void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 {
 	struct bp_enforced *e = in->enforced;
 
-	if ((f->proof & BP_FLOW_REFUSED) && is_syn(frame)) {
+	if (e->n_answers != 0) {
+		/* this segment has ended it already */
+	} else if ((f->proof & BP_FLOW_REFUSED) && is_syn(frame)) {
 		/* of the next connection: it passes, and the broker's answer decides */
 		if (frame->payload_len != 0)
 			forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);

@@ -544,6 +544,57 @@ static void bytes_from_before_a_reload(void **state)
 	}
 }
 
+static unsigned ends; /* frames with RST */
+static void receive_end(void *arg, const uint8_t *frame, uint32_t len, bool to_client)
+{
+	struct bp_frame f;
+
+	(void)arg;
+	(void)to_client;
+	assert_int_equal(bp_frame_parse(frame, len, len, &f), BP_FRAME_TCP);
+	ends += (f.tcp_flags & TH_RST) != 0;
+}
+
+/* The broker has not the byte before those that were judged, and there is no memory for more. */
+static void one_end_without_memory(void **state)
+{
+	static const char zeros[1200];
+	struct bytes b = {0};
+	struct peer c;
+
+	(void)state;
+	rig_defaults(&rig);
+	rig.mqtt.reassembly_per_connection = 700;
+	rig.mqtt.policy.given = true;
+	rig.mqtt.policy.rules = rules;
+	rig.mqtt.policy.n_rules = 0;
+	rig.mqtt.policy.fail = BP_POLICY_FAIL_CLOSED;
+	rig_open(&rig);
+	rig.forwarded = receive_end;
+	rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	rules[0].action = BP_POLICY_CLOSE;
+	load();
+	bytes_u8(&b, '1');
+	mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "t/x", .payload = "1"});
+	rig_send(&rig, &c, CLIENT, b.p + 1, b.n - 1);
+	/* a byte of the CONNECT again: the broker is asked, and has it not */
+	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] - (uint32_t)b.n, c.seq[BROKER], b.p, 1);
+	rig_segment(
+		&rig, &c, BROKER, TH_ACK, c.seq[BROKER], c.seq[CLIENT] - (uint32_t)b.n, NULL, 0);
+	mq_publish(&b, &(struct mq_publish){.version = 4,
+			       .topic = "t/x",
+			       .payload = zeros,
+			       .payload_len = sizeof(zeros)});
+	ends = 0;
+	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] - (uint32_t)(b.n - sizeof(zeros) - 8),
+		c.seq[BROKER], b.p, b.n);
+	assert_int_equal(ends, 2);
+	bytes_free(&b);
+	rig_close(&rig);
+}
+
 /* A connection ends once: also if an old byte and a refused packet are in one segment. */
 static void one_end(void **state)
 {
@@ -953,6 +1004,7 @@ int main(void)
 		cmocka_unit_test(reset_with_payload),
 		cmocka_unit_test(held_before_a_reload),
 		cmocka_unit_test(bytes_from_before_a_reload),
+		cmocka_unit_test(one_end_without_memory),
 		cmocka_unit_test(one_end),
 		cmocka_unit_test(syn_after_a_refusal),
 		cmocka_unit_test(acknowledged_while_the_broker_is_searched),
