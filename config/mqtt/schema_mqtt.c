@@ -42,6 +42,7 @@ static const char *const payload_names[] = {"original", "envelope", NULL};
 static const char *const policy_action_names[] = {"allow", "observe", "close", "blank", NULL};
 static const char *const policy_fail_names[] = {"open", "closed", NULL};
 static const char *const policy_fallback_names[] = {"close", "pass", NULL};
+static const char *const policy_on_reload_names[] = {"leave", "close", NULL};
 static const char *const policy_packet_names[] = {
 	"any", "connect", "will", "publish", "subscribe", NULL};
 static const char *const policy_anonymous_names[] = {"any", "true", "false", NULL};
@@ -473,6 +474,8 @@ static const struct bp_setting rows[] = {
 	 .help = "What happens to packets about which there is no decision, in a policy with action close or blank. open: they are forwarded and counted. closed: their connection ends. There is no decision about connections that are not inspected or were met mid-stream, about clients of which a rule needs an unknown identity, and about packets beyond a limit of inspection."},
 	{.path = "mqtt.policy.fallback", .type = &bp_type_enum, AT(policy.fallback), .flags = BP_RELOAD, .enum_names = policy_fallback_names, .preset = "close",
 	 .help = "What happens to a packet with action blank whose topic cannot be overwritten: its connection ends (close), or it is forwarded and reported as with action observe (pass). A topic cannot be overwritten if a part of it was forwarded in an earlier segment, in MQTT over WebSocket, if it is an alias of an allowed topic, or if it is a publication with a topic of one byte. Both are counted."},
+	{.path = "mqtt.policy.on_reload", .type = &bp_type_enum, AT(policy.on_reload), .flags = BP_RELOAD, .enum_names = policy_on_reload_names, .preset = "leave",
+	 .help = "What happens to connections whose CONNECT or will a changed policy refuses with action close or blank. leave: they continue until a packet of them is refused. close: they end with their next segment. Both are decided by the address, port, client identifier, user name and MQTT version of the client and by its will; a connection that a rule needs more of continues, and is counted (policy_reload_undecided)."},
 	{.path = "mqtt.policy.quarantine", .type = &bp_type_string, AT(policy.quarantine), .flags = BP_RELOAD, .min = 1, .preset = "$refused",
 	 .help = "Topic of publications with action blank. It begins with $. A longer topic is overwritten with this one, a slash and hyphens, a shorter one with its first bytes."},
 	{.path = "mqtt.policy.rules", .type = &bp_type_list, .flags = BP_RELOAD, .max = 65536, .list = &policy_list, .check = bp_check_policy_rule,

@@ -80,16 +80,10 @@ static uint64_t sum_severities(const struct bp_ruleset *rs)
 /* The order of its rules counts. */
 static bool same_policy(const struct bp_ruleset *a, const struct bp_ruleset *b)
 {
-	if (a->policy_given != b->policy_given || a->policy_preset != b->policy_preset ||
-		a->policy_fail != b->policy_fail || a->n_policy != b->n_policy ||
-		a->policy_fallback != b->policy_fallback ||
-		memcmp(a->policy_quarantine, b->policy_quarantine, sizeof(a->policy_quarantine)) !=
-			0)
-		return false;
-	for (uint32_t i = 0; i < a->n_policy; i++)
-		if (bp_policy_rule(a, i)->uid != bp_policy_rule(b, i)->uid)
-			return false;
-	return true;
+	return a->policy_given == b->policy_given && a->policy_uid == b->policy_uid &&
+	       a->policy_fail == b->policy_fail && a->policy_fallback == b->policy_fallback &&
+	       memcmp(a->policy_quarantine, b->policy_quarantine, sizeof(a->policy_quarantine)) ==
+		       0;
 }
 
 static int build(struct bp_rules *r, const struct bp_config_mqtt *mqtt,

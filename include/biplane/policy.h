@@ -88,6 +88,8 @@ struct bp_policy_rule_spec {
 enum bp_policy_fail { BP_POLICY_FAIL_OPEN, BP_POLICY_FAIL_CLOSED };
 /* What happens to a packet of action BLANK whose topic cannot be overwritten. */
 enum bp_policy_fallback { BP_POLICY_FALLBACK_CLOSE, BP_POLICY_FALLBACK_PASS };
+/* What happens to connections whose CONNECT a new policy refuses. */
+enum bp_policy_on_reload { BP_POLICY_ON_RELOAD_LEAVE, BP_POLICY_ON_RELOAD_CLOSE };
 #define BP_POLICY_QUARANTINE_MAX 63 /* bytes of the topic of refused publications */
 
 /*
@@ -101,9 +103,10 @@ static inline uint64_t bp_policy_stat_slots(uint32_t max_rules)
 
 struct bp_policy_spec {
 	bool given;
-	uint8_t preset;   /* enum bp_policy_action of packets that match no rule */
-	uint8_t fail;     /* enum bp_policy_fail; of a policy that refuses packets */
-	uint8_t fallback; /* enum bp_policy_fallback */
+	uint8_t preset;    /* enum bp_policy_action of packets that match no rule */
+	uint8_t fail;      /* enum bp_policy_fail; of a policy that refuses packets */
+	uint8_t fallback;  /* enum bp_policy_fallback */
+	uint8_t on_reload; /* enum bp_policy_on_reload; likewise */
 	/* Of action BLANK: begins with $, and its second character is not '-'. */
 	char quarantine[BP_POLICY_QUARANTINE_MAX + 1];
 	uint32_t n_rules;

@@ -331,6 +331,27 @@ static bool is_spoofed(
 	return frame->port == f->client_port;
 }
 
+/* A reload has changed the policy. Where the connection ends: behind what was forwarded. */
+static bool ends_by_reload(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	uint32_t at = frame->to_broker ? frame->seq : frame->ack;
+
+	/* the fleet may know more about it */
+	if (in->enforced->was_closed || (f->marks & BP_MARK_ASKED) ||
+		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_RST | BP_TCP_ACK)) != BP_TCP_ACK ||
+		!bp_policy_reload_refuses(in, f))
+		return false;
+	if (bp_judged_any(f))
+		at = bp_judged_end(in, f);
+	else if (bp_stream_tracked(f, BP_TO_BROKER))
+		at = f->next[BP_TO_BROKER];
+	bp_tally(in, BP_C_POLICY_RELOAD_CLOSED);
+	drop(in, BP_C_DROP_POLICY_REFUSED);
+	end(in, f, frame, at);
+	return true;
+}
+
 bool bp_enforce_before(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
 	in->enforced->flow = f;
@@ -339,6 +360,8 @@ bool bp_enforce_before(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 		drop(in, BP_C_DROP_POLICY_SPOOFED);
 		return false;
 	}
+	if (__builtin_expect(f->has_alias_max & BP_FLOW_REJUDGE, 0) && ends_by_reload(in, f, frame))
+		return false;
 	if (bp_suback_any(in, f))
 		bp_suback_segment(in, f, frame);
 	if (frame->to_broker)

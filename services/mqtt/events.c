@@ -94,7 +94,8 @@ static void begin(const struct bp_mqtt_worker *in, const struct bp_flow *f, enum
 }
 
 void bp_event_policy(struct bp_mqtt_worker *in, const struct bp_flow *f,
-	const struct bp_policy_packet_view *v, const struct bp_policy_decision *d)
+	const struct bp_policy_packet_view *v, const struct bp_policy_decision *d,
+	enum bp_event_policy_cause cause)
 {
 	const struct bp_policy_rule *r =
 		d->rule < in->rules->n_policy ? bp_policy_rule(in->rules, d->rule) : NULL;
@@ -115,6 +116,7 @@ void bp_event_policy(struct bp_mqtt_worker *in, const struct bp_flow *f,
 			: (uint32_t)sizeof(name_and_topic) - name;
 	if (topic != 0)
 		memcpy(name_and_topic + name, v->topic, topic);
+	e.cause = (uint8_t)cause;
 	e.number[0] = name;
 	e.number[1] = v->size;
 	/* half of the space at most, so that there is some of the topic */

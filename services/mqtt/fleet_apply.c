@@ -198,6 +198,7 @@ static void apply_session(
 		bp_mqtt_adopt_identity(in, f, r, connect);
 	f->has_alias_max =
 		(f->has_alias_max & (BP_FLOW_JUDGED | BP_FLOW_COUNTED)) | r->has_alias_max;
+	bp_policy_reload_mark(in, f); /* the other gateway may have another policy */
 	f->suspicious = r->suspicious;
 	f->publishes = r->publishes;
 	f->known |= r->known;

@@ -96,6 +96,8 @@ extern const uint16_t bp_mqtt_suspicious_counter[16];
 #define BP_FLOW_JUDGED 0x80
 /* And the connection is one of bp_policy_connections. */
 #define BP_FLOW_COUNTED 0x40
+/* And the policy has changed since its CONNECT: policy_reload.c */
+#define BP_FLOW_REJUDGE 0x20
 #define BP_ALIAS_MAX_EITHER 0x03
 
 #define BP_NO_FLOW UINT32_MAX
@@ -293,7 +295,8 @@ struct bp_flow_header {
 	/* of the last tick, for bp_flow_usage() */
 	uint32_t flows, max_flows;
 	uint64_t reassembly_used;
-};
+	uint64_t policy; /* struct bp_ruleset.policy_uid that the connections were marked for */
+} __attribute__((aligned(64)));
 #define BP_FLOW_MAGIC 0x31574f4c464d5042ull
 
 /*

@@ -5,6 +5,7 @@
 #include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
+#include "services/mqtt/policy.h"
 #include "services/mqtt/policy_cache.h"
 #include "services/mqtt/publications.h"
 
@@ -198,8 +199,13 @@ void bp_mqtt_worker_set_clock(struct bp_mqtt_worker *in, bp_mqtt_clock_fn fn, co
 
 static void use_rules(struct bp_mqtt_worker *in, const struct bp_ruleset *rules)
 {
+	const uint32_t gen = bp_flow_generation(rules->generation);
+
 	in->rules = rules;
-	in->gen = bp_flow_generation(rules->generation);
+	if (__builtin_expect(in->gen == gen, 1))
+		return;
+	in->gen = gen;
+	bp_policy_reload_begin(in);
 }
 
 void bp_mqtt_worker_follow_pauses(struct bp_mqtt_worker *in, const uint64_t *resumed_ns)
@@ -283,6 +289,7 @@ void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns)
 	bp_absence_tick(in);
 	bp_window_tick(in);
 	bp_fleet_tick(in);
+	bp_policy_reload_tick(in);
 	in->table.header->flows = in->table.count;
 	in->table.header->max_flows = in->table.capacity + in->table.max_unproven;
 	in->table.header->reassembly_used = bp_reassembly_used(in->reassembly);

@@ -80,7 +80,7 @@ static void count(struct bp_mqtt_worker *in, struct bp_flow *f,
 	if (d->action == BP_POLICY_CLOSE)
 		bp_enforce_refuse(in, f);
 	atomic_store_explicit(&s->matched_ns, in->now_ns, memory_order_relaxed);
-	bp_event_policy(in, f, v, d);
+	bp_event_policy(in, f, v, d, BP_EVENT_POLICY_PACKET);
 	if (d->action == BP_POLICY_BLANK)
 		bp_blank_topic(in, f, v);
 }
@@ -218,6 +218,18 @@ static uint32_t connections_of(const struct bp_mqtt_worker *in, const struct bp_
 		       : 0;
 }
 
+static void as_will(struct bp_policy_packet_view *v, const struct bp_mqtt_will *w)
+{
+	v->packet = BP_POLICY_WILL;
+	v->packet_size = 0;
+	v->topic = w->topic;
+	v->topic_len = w->topic_len;
+	v->qos = w->qos;
+	v->retain = w->retain;
+	v->size = w->payload_len;
+	v->payload = w->payload;
+}
+
 void bp_policy_connect(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c)
 {
@@ -238,14 +250,7 @@ void bp_policy_connect(
 	v.connections = connections_of(in, f);
 	if (!decide(in, f, &v, 0, &d) || bp_enforce_refused(in) || c->will.topic == NULL)
 		return;
-	v.packet = BP_POLICY_WILL;
-	v.packet_size = 0;
-	v.topic = c->will.topic;
-	v.topic_len = c->will.topic_len;
-	v.qos = c->will.qos;
-	v.retain = c->will.retain;
-	v.size = c->will.payload_len;
-	v.payload = c->will.payload;
+	as_will(&v, &c->will);
 	(void)decide(in, f, &v, 0, &d);
 }
 
@@ -260,6 +265,47 @@ void bp_policy_connected(struct bp_mqtt_worker *in, struct bp_flow *f)
 	(void)decide(in, f, &v, 0, &d);
 	if (f->resync[BP_TO_BROKER].will)
 		bp_policy_unread(in, f, BP_TO_BROKER);
+}
+
+static bool refuses_earlier(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_policy_packet_view *v, bool *undecided)
+{
+	struct bp_policy_decision d;
+	struct bp_policy_stats *s;
+
+	bp_policy_decide(in->rules, v, &d);
+	bp_work_add(&in->work, d.steps);
+	*undecided |= d.action == BP_POLICY_UNDECIDED;
+	if (d.action != BP_POLICY_CLOSE && d.action != BP_POLICY_BLANK)
+		return false;
+	s = &in->policy_stats[d.slot < in->policy_slots ? d.slot : 0];
+	add(&s->matched);
+	atomic_store_explicit(&s->matched_ns, in->now_ns, memory_order_relaxed);
+	d.action = BP_POLICY_CLOSE;
+	bp_event_policy(in, f, v, &d, BP_EVENT_POLICY_RELOAD);
+	return true;
+}
+
+bool bp_policy_refuses_connection(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	bool undecided = !(f->flags & BP_FLOW_CONNECT); /* it may have a will */
+	struct bp_policy_packet_view v;
+	struct bp_mqtt_will will;
+
+	view_init(&v, in, f, BP_POLICY_CONNECT);
+	v.earlier = true;
+	v.rates = NULL;
+	v.day = 0;
+	if (refuses_earlier(in, f, &v, &undecided))
+		return true;
+	if (bp_will_kept(in, f, &will)) {
+		as_will(&v, &will);
+		if (refuses_earlier(in, f, &v, &undecided))
+			return true;
+	}
+	if (undecided)
+		bp_tally(in, BP_C_POLICY_RELOAD_UNDECIDED);
+	return false;
 }
 
 void bp_policy_unread(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)

@@ -58,6 +58,23 @@ struct bp_policy_packet_view;
 struct bp_policy_decision;
 /* events.c: the policy does not allow a packet. */
 void bp_event_policy(struct bp_mqtt_worker *in, const struct bp_flow *f,
-	const struct bp_policy_packet_view *v, const struct bp_policy_decision *d);
+	const struct bp_policy_packet_view *v, const struct bp_policy_decision *d,
+	enum bp_event_policy_cause cause);
+
+/*
+ * policy_reload.c, on_reload: close. The rules are others: begins to mark the connections whose
+ * CONNECT an earlier policy has judged. A worker's tick marks some of them; each is decided about
+ * with its next segment.
+ */
+void bp_policy_reload_begin(struct bp_mqtt_worker *in);
+void bp_policy_reload_tick(struct bp_mqtt_worker *in);
+/* Of another gateway. */
+void bp_policy_reload_mark(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* A segment of a marked connection: it is marked no longer. Whether the policy refuses what is
+ * known of its CONNECT, which is counted. */
+bool bp_policy_reload_refuses(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* policy.c, for policy_reload.c: whether the policy refuses the CONNECT or the will of a
+ * connection, by what is kept of them. */
+bool bp_policy_refuses_connection(struct bp_mqtt_worker *in, struct bp_flow *f);
 
 #endif

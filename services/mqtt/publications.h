@@ -59,6 +59,9 @@ static inline bool bp_ack_awaited(
 
 /* will.c: the will message of a connection. */
 void bp_will_keep(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c);
+/* What is kept of it, valid until the connection changes. False: nothing. */
+bool bp_will_kept(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, struct bp_mqtt_will *to);
 /* The client disconnects as it should: mostly that discards the will. */
 void bp_will_disconnect(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_disconnect *d);

@@ -325,7 +325,8 @@ void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 		!(f->flags & (BP_FLOW_CLOSED | BP_FLOW_FIN(0) | BP_FLOW_FIN(1))) &&
 		(f->next[!dir] - frame->ack <= BP_ACK_WINDOW || !bp_stream_tracked(f, !dir)) &&
 		(in->enforced == NULL ||
-			(dir == BP_FROM_BROKER && bp_enforce_before(in, f, frame)))) {
+			(dir == BP_FROM_BROKER && !(f->has_alias_max & BP_FLOW_REJUDGE) &&
+				bp_enforce_before(in, f, frame)))) {
 		f->seen = in->now_ticks;
 		if (frame->payload_len == 0) {
 			bp_tally(in, BP_C_SEG_EMPTY);

@@ -84,6 +84,22 @@ void bp_will_discard(struct bp_mqtt_worker *in, struct bp_flow *f)
 	drop(in, f);
 }
 
+bool bp_will_kept(const struct bp_mqtt_worker *in, const struct bp_flow *f, struct bp_mqtt_will *to)
+{
+	const struct will *w;
+
+	if (f->will == 0)
+		return false;
+	w = will_of(in, f);
+	*to = (struct bp_mqtt_will){.topic = w->text,
+		.topic_len = w->topic_len,
+		.payload = w->text + w->topic_len,
+		.payload_len = w->payload_len,
+		.qos = w->qos,
+		.retain = w->retain != 0};
+	return true;
+}
+
 /* Evaluates the flow's will, which it keeps. */
 static void evaluate(struct bp_mqtt_worker *in, struct bp_flow *f)
 {

@@ -43,6 +43,11 @@ enum bp_event_end {
 	BP_EVENT_END_REFUSED,    /* by the policy */
 };
 
+enum bp_event_policy_cause {
+	BP_EVENT_POLICY_PACKET,
+	BP_EVENT_POLICY_RELOAD, /* the packet was forwarded, and a later policy refuses it */
+};
+
 /* Reasons as in `biplane show not-inspected`: these, or BP_EVENT_UNREAD_COUNTER + the distance of a
  * counter not_inspected_* from the first one. */
 enum bp_event_unread {
@@ -105,7 +110,7 @@ struct bp_event {
 	uint8_t flags;   /* BP_EVENT_F_* */
 	uint8_t port;    /* ingress port + 1; 0: none */
 	uint8_t version; /* connection: of MQTT, 0 unknown */
-	uint8_t pad;
+	uint8_t cause;   /* policy: enum bp_event_policy_cause */
 	/* 5-tuple in frame order: client first */
 	uint8_t src_ip[16], dest_ip[16];
 	uint16_t src_port, dest_port;      /* host byte order */

@@ -451,11 +451,25 @@ static bool needs_payload(
 	return needs;
 }
 
+static bool refuses(uint8_t action)
+{
+	return action == BP_POLICY_CLOSE || action == BP_POLICY_BLANK;
+}
+
+/* Of an earlier packet: rules that may match it have left the decision to the later ones. `may`:
+ * bit 0: one of them does not refuse it; bit 1: one does. */
+static void settle_earlier(struct bp_policy_decision *d, unsigned may)
+{
+	if ((may | 1u << refuses(d->action)) == 3)
+		d->action = BP_POLICY_UNDECIDED;
+}
+
 void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet_view *p,
 	struct bp_policy_decision *d)
 {
 	struct bp_policy_find find;
 	struct topic t;
+	unsigned may = 0;
 	uint32_t i;
 
 	t.packet = p;
@@ -484,10 +498,15 @@ void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet
 			met = both(met, rate_is(r, p, d));
 		if (met == NO)
 			continue;
+		if (met == UNKNOWN && p->earlier) {
+			may |= 1u << refuses(r->action);
+			continue;
+		}
 		d->rule = i;
 		d->slot = r->slot;
 		d->action = met == UNKNOWN ? BP_POLICY_UNDECIDED : r->action;
 		break;
 	}
+	settle_earlier(d, may);
 	d->steps += find.steps + t.steps;
 }

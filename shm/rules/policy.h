@@ -58,7 +58,10 @@ struct bp_policy_packet_view {
 	uint8_t qos;
 	bool retain;
 	bool ip6;
-	bool known;             /* the CONNECT of the client was read */
+	bool known; /* the CONNECT of the client was read */
+	/* The packet was forwarded earlier, and not all of it is known: a rule of which this leaves
+	 * open whether it matches decides nothing if the later ones lead to the same end. */
+	bool earlier;
 	const uint8_t *address; /* of the client: 4 or 16 bytes */
 	const uint8_t *client, *user, *topic;
 	uint16_t client_len, user_len;

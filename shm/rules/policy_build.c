@@ -256,6 +256,18 @@ static bool refuses(const struct bp_policy_spec *spec)
 	return any && spec->given;
 }
 
+/* Never 0. */
+static uint64_t policy_uid_of(const struct bp_ruleset *h, const uint8_t *image)
+{
+	const struct bp_policy_rule *r =
+		(const struct bp_policy_rule *)(const void *)(image + h->policy);
+	uint64_t uid = bp_mix64((uint64_t)h->policy_preset << 8 | h->policy_on_reload);
+
+	for (uint32_t i = 0; i < h->n_policy; i++)
+		uid = bp_mix64(uid ^ r[i].uid) + i;
+	return uid | 1ull << 63;
+}
+
 int bp_policy_image_write(struct bp_ruleset *h, uint8_t *image, const struct bp_policy_spec *spec,
 	const struct bp_policy_draft_index *index, uint32_t max_rules, const struct bp_ruleset *old,
 	char *err, size_t err_size)
@@ -282,6 +294,8 @@ int bp_policy_image_write(struct bp_ruleset *h, uint8_t *image, const struct bp_
 	h->policy_fail = spec->fail;
 	h->policy_refuses = refuses(spec);
 	h->policy_fallback = spec->fallback;
+	h->policy_on_reload = spec->on_reload;
+	h->policy_uid = policy_uid_of(h, image);
 	h->policy_quarantine_len = (uint8_t)strlen(spec->quarantine);
 	memcpy(h->policy_quarantine, spec->quarantine, h->policy_quarantine_len);
 	return 0;
@@ -321,6 +335,7 @@ bool bp_policy_image_valid(const struct bp_ruleset *rs)
 	if (rs->policy_preset >= BP_POLICY_ACTIONS || rs->policy_given > 1 ||
 		rs->policy_refuses > 1 || rs->policy_fail > BP_POLICY_FAIL_CLOSED ||
 		rs->policy_fallback > BP_POLICY_FALLBACK_PASS ||
+		rs->policy_on_reload > BP_POLICY_ON_RELOAD_CLOSE ||
 		rs->policy_quarantine_len > BP_POLICY_QUARANTINE_MAX)
 		return false;
 	if (rs->n_policy == 0)

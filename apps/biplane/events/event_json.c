@@ -252,15 +252,22 @@ static json_t *policy(const struct bp_event_json *x, const struct bp_event *e, j
 		[BP_POLICY_CLOSE] = "close",
 		[BP_POLICY_BLANK] = "blank",
 	};
+	static const char *const cause[] = {
+		[BP_EVENT_POLICY_PACKET] = "packet",
+		[BP_EVENT_POLICY_RELOAD] = "reload",
+	};
 	const struct tuple t = tuple_of(e);
 	const char *name = NAME(packet, e->action), *taken = NAME(action, e->reason);
+	const char *why = NAME(cause, e->cause);
 	json_t *o;
 
-	if (name == NULL || taken == NULL)
+	if (name == NULL || taken == NULL || why == NULL)
 		return NULL;
 	set_port(x, event, e->port);
 	set_tuple(event, &t);
 	o = json_pack("{ss ss}", "action", taken, "packet", name);
+	if (e->cause != BP_EVENT_POLICY_PACKET)
+		set(o, "reason", json_string(why));
 	set_rule_and_topic(o, e);
 	set_text(o, "client_id", e, 0);
 	if (e->action == BP_POLICY_PUBLISH || e->action == BP_POLICY_WILL)

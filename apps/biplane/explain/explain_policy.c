@@ -79,7 +79,7 @@ static void conditions_of(
 
 /* ---- a connection ---- */
 
-static void decide(const struct bp_explain *e, const struct bp_policy_packet_view *p,
+static uint8_t decide(const struct bp_explain *e, const struct bp_policy_packet_view *p,
 	const char *what, json_t *checks)
 {
 	char text[RULE_TEXT], conditions[CONDITIONS];
@@ -105,6 +105,20 @@ static void decide(const struct bp_explain *e, const struct bp_policy_packet_vie
 			d.fixed ? ""
 				: "; other packets of it may have another decision, by their "
 				  "properties");
+	return d.action;
+}
+
+/* The policy refuses the CONNECT of a connection that exists. */
+static void add_reload(const struct bp_ruleset *rs, uint8_t action, json_t *checks)
+{
+	if (action != BP_POLICY_CLOSE && action != BP_POLICY_BLANK)
+		return;
+	bp_explain_add(checks, CHECK, BP_EXPLAIN_INFO,
+		rs->policy_on_reload == BP_POLICY_ON_RELOAD_CLOSE
+			? "an earlier policy allowed it: a connection for which all conditions are "
+			  "known ends with its next segment (on_reload: close)"
+			: "an earlier policy allowed it: the connection continues until a packet "
+			  "is refused (on_reload: leave)");
 }
 
 static void publications(const struct bp_explain *e, struct bp_policy_packet_view *p,
@@ -123,7 +137,7 @@ static void publications(const struct bp_explain *e, struct bp_policy_packet_vie
 	p->packet = BP_POLICY_PUBLISH;
 	p->topic = (const uint8_t *)topic;
 	p->topic_len = (uint32_t)strlen(topic);
-	decide(e, p, "PUBLISH on the last topic", checks);
+	(void)decide(e, p, "PUBLISH on the last topic", checks);
 }
 
 /* As services/mqtt/policy.c. */
@@ -148,7 +162,7 @@ static void of_client(const struct bp_explain *e, const struct bp_flow_view *v, 
 			"the CONNECT of the client is not known: rules that ask for its client "
 			"identifier or user name decide nothing");
 	else
-		decide(e, &p, "CONNECT", checks);
+		add_reload(e->rules, decide(e, &p, "CONNECT", checks), checks);
 	publications(e, &p, v, topic, checks);
 }
 

@@ -69,9 +69,14 @@ static void count(json_t *row, const json_t *event)
 
 void bp_policy_report_add(struct bp_policy_report *r, const json_t *event)
 {
-	json_t *row = row_of(event), *known;
-	char *key = row != NULL ? json_dumps(row, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+	json_t *row, *known;
+	char *key;
 
+	/* the packet was forwarded, and counted then */
+	if (json_object_get(json_object_get(event, "policy"), "reason") != NULL)
+		return;
+	row = row_of(event);
+	key = row != NULL ? json_dumps(row, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
 	if (key != NULL) {
 		known = json_object_get(r->rows, key);
 		if (known != NULL)

@@ -378,6 +378,11 @@
 	X(POLICY_REFUSED, POLICY, "policy_packets_refused", "packets that the policy refuses")     \
 	X(POLICY_CLOSED, POLICY, "policy_connections_closed",                                      \
 		"connections that the policy has ended")                                           \
+	X(POLICY_RELOAD_CLOSED, POLICY, "policy_reload_closed",                                    \
+		"of these, connections whose CONNECT a changed policy refuses (on_reload: close)") \
+	X(POLICY_RELOAD_UNDECIDED, POLICY, "policy_reload_undecided",                              \
+		"connections that a changed policy may refuse, left: CONNECT not known "           \
+		"(on_reload)")                                                                     \
 	X(POLICY_BLANKED, POLICY, "policy_packets_blanked",                                        \
 		"publications and topic filters that the broker receives with another topic")      \
 	X(POLICY_BLANK_FALLBACK, POLICY, "policy_blank_fallback",                                  \

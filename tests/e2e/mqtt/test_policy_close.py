@@ -151,3 +151,19 @@ def test_another_protocol_is_refused(lab, g):
 
 def test_every_frame_is_accounted_for(g):
     assert g.balanced()
+
+
+def test_reload_ends_connections_that_the_new_policy_refuses(lab, g):
+    clients = {name: Client(lab, name, mqtt.MQTTv5) for name in ("left", "late")}
+    for c in clients.values():
+        wait_until("a connection", c.client.is_connected)
+        c.client.publish("plant/open/reload", "1", qos=1).wait_for_publish(10)
+    policy = POLICY | {"on_reload": "close", "rules": POLICY["rules"] + [
+        {"name": "late", "action": "close", "packet": "connect", "client_id": "late"}]}
+    assert g.reload(g.config | {"mqtt": g.config["mqtt"] | {"policy": policy}}).returncode == 0
+    wait_until("marked connections", lambda: clients["late"].client.publish("plant/open/reload", "1") and clients["late"].ends)
+    assert clients["late"].ends[0].value == NOT_AUTHORIZED
+    clients["left"].client.publish("plant/open/reload", "1", qos=1).wait_for_publish(10)
+    assert not clients["left"].ends
+    for c in clients.values():
+        c.close()

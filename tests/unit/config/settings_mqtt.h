@@ -418,6 +418,8 @@
 	 .bad = {{"shut", "not a valid choice"}}},
 	{"mqtt.policy.fallback", POLICY, "", .good = {{"close", "close"}, {"pass", "pass"}},
 	 .bad = {{"open", "not a valid choice"}}},
+	{"mqtt.policy.on_reload", POLICY, "", .good = {{"leave", "leave"}, {"close", "close"}},
+	 .bad = {{"end", "not a valid choice"}}},
 	{"mqtt.policy.quarantine", POLICY, "", .good = {{"$refused", "\"$refused\""}, {"$q/mqtt", "\"$q/mqtt\""}, {"$SY", "\"$SY\""}},
 	 .bad = {{"refused", "expected $ and another character"}, {"$", "expected $ and another character"}, {"$-a", "expected $ and another character"},
 		 {"$SYS/a", "brokers have another use"}, {"$share/a", "brokers have another use"}, {"$a/+", "expected ASCII characters"},

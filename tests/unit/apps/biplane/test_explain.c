@@ -630,6 +630,7 @@ static void rates_and_refusals(void **state)
 		policy_checks(element(x, "connections", 0)), "no CONNECT: rule known refuses it"));
 	assert_non_null(strstr(policy_checks(element(x, "connections", 0)),
 		"info PUBLISH on the last topic: rule plant allows it with rate above 10/s"));
+	assert_non_null(strstr(policy_checks(element(x, "connections", 0)), "(on_reload: leave)"));
 	json_decref(x);
 	rig.mqtt.policy.rules[0].action = BP_POLICY_ALLOW;
 	rig.mqtt.policy.rules[3].has_rate = false;

@@ -84,6 +84,7 @@ struct peer open_peer(void)
 void open_rig(uint8_t fail)
 {
 	rig_defaults(&rig);
+	rig.config.monitoring.event_queue_size = 64;
 	rig.mqtt.policy.given = true;
 	rig.mqtt.policy.rules = rules;
 	rig.mqtt.policy.n_rules = 0;
