@@ -130,6 +130,7 @@ static void send_cut(const struct streams *s, uint8_t version, size_t a, size_t 
 		rig_send(&rig, &c, BROKER, s->sent.p + from, to[i] - from);
 	}
 	client.deaf = false;
+	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT], first, NULL, 0); /* it has nothing */
 	/* sent again: from the beginning, and byte by byte */
 	if (b % 2 == 0)
 		rig_segment(&rig, &c, BROKER, TH_ACK, first, c.seq[CLIENT], s->sent.p, s->sent.n);
@@ -153,7 +154,7 @@ static void any_cut(void **state)
 		struct streams s = answers(version);
 
 		for (size_t a = 0; a <= s.sent.n; a++)
-			for (size_t b = a; b <= s.sent.n; b++)
+			for (size_t b = a; b <= s.sent.n; b += b < a + 3 ? 1 : 13)
 				send_cut(&s, version, a, b);
 		bytes_free(&s.sent);
 		bytes_free(&s.expected);

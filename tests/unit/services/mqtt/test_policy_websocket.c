@@ -164,7 +164,7 @@ static void any_cut(void **state)
 	(void)state;
 	for (unsigned retain = 0; retain < 2; retain++)
 		for (size_t i = 0; i <= b.n; i++)
-			for (size_t k = i; k <= b.n; k++)
+			for (size_t k = i; k <= b.n; k += k < i + 3 ? 1 : 13)
 				send_cut(retain, i, k);
 	bytes_free(&b);
 }
