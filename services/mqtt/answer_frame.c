@@ -4,6 +4,7 @@
 #define IP4_HDR 20u
 #define IP6_HDR 40u
 #define TCP_HDR 20u
+#define PPPOE_HDR 6u
 #define TIMESTAMPS 12u /* two NOPs and the option (RFC 7323, appendix A) */
 #define HOP_LIMIT 64
 #define WINDOW 1024
@@ -13,27 +14,37 @@ static uint32_t ip_of(const struct bp_frame *f)
 	return f->ip6 ? IP6_HDR : IP4_HDR;
 }
 
-/* Ethernet II, with VLAN tags: headers with lengths, of LLC and tunnels, cannot be copied. */
-static bool is_plain(const struct bp_frame *f)
-{
-	uint32_t at = 12;
-
-	if (f->tunnel != 0 || f->l2 != f->l3)
-		return false;
-	while (at + 2 < f->l2) {
-		const uint16_t type = bp_be16(f->data + at);
-
-		if (type != BP_ETHER_VLAN && type != BP_ETHER_QINQ && type != BP_ETHER_QINQ_OLD)
-			return false;
-		at += 4;
-	}
-	return at + 2 == f->l2;
-}
-
 /* Whether the answer travels against the frame. */
 static bool is_back(const struct bp_frame *f, const struct bp_answer *a)
 {
 	return a->to_client == f->to_broker;
+}
+
+/* EtherType, or a length (IEEE 802.3). */
+static uint16_t type_of(const struct bp_frame *f)
+{
+	return bp_be16(f->data + f->l2 - 2);
+}
+
+/* The headers before IP are those of the frame, also in the other direction: a PPPoE session has
+ * one identifier. Labels of MPLS are those of one direction. */
+static bool has_link(const struct bp_frame *f, const struct bp_answer *a)
+{
+	const uint16_t type = type_of(f);
+
+	return !is_back(f, a) || (type != BP_ETHER_MPLS && type != BP_ETHER_MPLS_UPSTREAM);
+}
+
+/* What the headers before IP say about the length of the IP datagram. */
+static void put_link_length(const struct bp_frame *f, uint8_t *data, uint32_t ip_len)
+{
+	const uint16_t type = type_of(f);
+	const uint32_t before = (uint32_t)(f->l3 - f->l2);
+
+	if (type == BP_ETHER_PPPOE) /* behind its header (RFC 2516, 4) */
+		bp_put_be16(data + f->l2 + 4, (uint16_t)(before - PPPOE_HDR + ip_len));
+	else if (type <= BP_ETHER_LENGTH_MAX)
+		bp_put_be16(data + f->l2 - 2, (uint16_t)(before + ip_len));
 }
 
 /* The timestamps of the frame (RFC 7323 3.2), 8 bytes; NULL: none. */
@@ -60,9 +71,9 @@ static uint32_t options_of(const struct bp_frame *f, const struct bp_answer *a)
 
 uint32_t bp_answer_frame_size(const struct bp_frame *f, const struct bp_answer *a)
 {
-	const uint32_t size = f->l2 + ip_of(f) + TCP_HDR + options_of(f, a) + a->len;
+	const uint32_t size = f->l3 + ip_of(f) + TCP_HDR + options_of(f, a) + a->len;
 
-	return is_plain(f) && size <= BP_ANSWER_FRAME_MAX ? size : 0;
+	return has_link(f, a) && size <= BP_ANSWER_FRAME_MAX ? size : 0;
 }
 
 static void put_ip4(const struct bp_frame *f, bool back, uint8_t *ip, uint32_t l4_len)
@@ -120,13 +131,14 @@ void bp_answer_frame_build(const struct bp_frame *f, const struct bp_answer *a, 
 {
 	const bool back = is_back(f, a);
 	const uint32_t options = options_of(f, a), l4_len = TCP_HDR + options + a->len;
-	uint8_t *ip = out + f->l2, *t = ip + ip_of(f);
+	uint8_t *ip = out + f->l3, *t = ip + ip_of(f);
 
-	memcpy(out, f->data, f->l2);
+	memcpy(out, f->data, f->l3);
 	if (back) {
 		memcpy(out, f->data + 6, 6);
 		memcpy(out + 6, f->data, 6);
 	}
+	put_link_length(f, out, ip_of(f) + l4_len);
 	if (f->ip6)
 		put_ip6(f, back, ip, l4_len);
 	else
@@ -152,6 +164,7 @@ uint32_t bp_frame_cut(uint8_t *data, const struct bp_frame *f, uint32_t keep)
 	const uint32_t header = (uint32_t)(ip[0] & 0xf) * 4;
 	uint16_t sum;
 
+	put_link_length(f, data, f->l4 - f->l3 + l4_len);
 	if (keep < f->payload_len)
 		t[13] &= (uint8_t)~BP_TCP_FIN;
 	if (f->ip6) {

@@ -136,7 +136,7 @@ static void forward_empty(
 {
 	struct bp_enforced *e = in->enforced;
 
-	e->verdict = frame->l2 == frame->l3 && e->payload != NULL ? BP_FRAME_CUT : BP_FRAME_DROP;
+	e->verdict = e->payload != NULL ? BP_FRAME_CUT : BP_FRAME_DROP;
 	e->reason = reason;
 	e->keep = 0;
 }
