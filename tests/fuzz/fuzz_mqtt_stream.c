@@ -5,12 +5,11 @@
  *
  * - segments: records that say connection, direction, sequence number, flags and payload. Nothing
  *   may be carried when all flows are gone, and the counters must add up. With and without
- *   publications that wait for their acknowledgement, and with a policy that refuses packets, which
- *   forwards each byte with one value only.
+ *   publications that wait for their acknowledgement, and with policies that refuse packets, which
+ *   forward each byte with one value only, and no refused publication.
  * - a stream: the same bytes in one piece and in the pieces that the input asks for. The alarms
  * must be the same.
  */
-#include "config/mqtt/settings.h"
 #include "biplane/counters/mqtt.h"
 #include "rig.h"
 #include "websocket_peer.h"
@@ -18,10 +17,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "services/mqtt/flow.h"
 #include "services/mqtt/inspect.h"
 #include "proto/net/frame.h"
 #include "tests/fuzz/forwarded.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/policies.h"
 
 #define FLOWS 2
 #define UNPROVEN 1
@@ -45,15 +46,20 @@ static const uint8_t *take_bytes(struct input *in, size_t want, size_t *n)
 	return p;
 }
 
-/* waiting: as tight, for acknowledgements; refusing: as tight, with a policy that refuses */
-static struct rig tight, waiting, refusing, roomy;
+/* waiting: as tight, for acknowledgements; refusing: as tight, with the policies that refuse */
+static struct rig tight, waiting, roomy, refusing[REFUSING];
 static bool websocket; /* the connections of this input */
+
+static bool refuses(const struct rig *r)
+{
+	return r >= refusing && r < refusing + REFUSING;
+}
 
 /* Building a set takes longer than most inputs do, so it is done only when it is another. */
 static void put_rules(struct rig *r, unsigned set)
 {
-	static unsigned in_force[4];
-	unsigned *now = &in_force[r == &roomy ? 2 : r == &refusing ? 3 : r == &waiting];
+	static unsigned in_force[3 + REFUSING];
+	unsigned *now = &in_force[refuses(r) ? 3 + r - refusing : r == &roomy ? 2 : r == &waiting];
 	struct bp_rule_spec rules[4] = {rig_rule("a", "a/+", BP_COND_GT, 50),
 		rig_rule("b", "#", BP_COND_LT, 50), rig_rule("c", "+/b", BP_COND_NE, 7),
 		rig_rule("d", "plant/+/temperature", BP_COND_GT, 80)};
@@ -74,62 +80,12 @@ static void add_websocket_port(struct bp_config_mqtt *m)
 	m->websocket_ports[0] = WS_PORT;
 }
 
-/* It changes no alarm: the rigs without one agree. */
-static struct bp_rule_spec policy_value = {
-	.value = {.kind = BP_VALUE_TEXT}, .raise = {.op = BP_COND_GT, .a = 5}};
-static struct bp_policy_rule_spec policy[] = {
-	{.name = "slow",
-		.action = BP_POLICY_OBSERVE,
-		.has_keep_alive = true,
-		.has_keep_above = true,
-		.keep_above = 60},
-	{.name = "often", .action = BP_POLICY_OBSERVE, .has_rate = true, .rate = {3, 1}},
-	{.name = "high", .action = BP_POLICY_OBSERVE, .topic = "a/#", .payload = &policy_value},
-	{.name = "own", .action = BP_POLICY_ALLOW, .topic = "{client}/#", .client = "a*"},
-	{.name = "user", .action = BP_POLICY_OBSERVE, .topic = "+/{user}"},
-	{.name = "anonymous",
-		.action = BP_POLICY_OBSERVE,
-		.packet = BP_POLICY_CONNECT,
-		.identity = BP_POLICY_ANONYMOUS},
-	{.name = "reading", .action = BP_POLICY_ALLOW, .packet = BP_POLICY_SUBSCRIBE, .topic = "#"},
-	{.name = "large",
-		.action = BP_POLICY_OBSERVE,
-		.topic = "a/#",
-		.has_size = true,
-		.larger_than = 4},
-	{.name = "rest", .action = BP_POLICY_ALLOW, .packet = BP_POLICY_PUBLISH, .topic = "+/b"},
-};
-
-static struct bp_policy_rule_spec refused[] = {
-	{.name = "own", .action = BP_POLICY_ALLOW, .topic = "{client}/#", .client = "a*"},
-	{.name = "b", .action = BP_POLICY_CLOSE, .packet = BP_POLICY_PUBLISH, .topic = "+/b"},
-	{.name = "anonymous",
-		.action = BP_POLICY_CLOSE,
-		.packet = BP_POLICY_SUBSCRIBE,
-		.identity = BP_POLICY_ANONYMOUS,
-		.topic = "plant/#"},
-	{.name = "large",
-		.action = BP_POLICY_CLOSE,
-		.topic = "a/#",
-		.has_size = true,
-		.larger_than = 4},
-};
-
-static void start_tight(struct rig *r, uint8_t evaluate)
+static void start_tight(struct rig *r, uint8_t evaluate, const struct bp_policy_spec *policy)
 {
 	struct bp_config_mqtt *m = &r->mqtt;
 
 	rig_defaults(r);
-	m->policy = (struct bp_policy_spec){.given = true,
-		.preset = BP_POLICY_OBSERVE,
-		.n_rules = sizeof(policy) / sizeof(policy[0]),
-		.rules = policy};
-	if (r == &refusing)
-		m->policy = (struct bp_policy_spec){.given = true,
-			.preset = BP_POLICY_ALLOW,
-			.fail = BP_POLICY_FAIL_CLOSED,
-			.n_rules = sizeof(refused) / sizeof(refused[0]),
-			.rules = refused};
+	m->policy = *policy;
 	m->evaluate = evaluate;
 	m->max_connections = FLOWS;
 	m->max_unestablished = UNPROVEN;
@@ -145,9 +101,10 @@ static void start_tight(struct rig *r, uint8_t evaluate)
 
 static void start(void)
 {
-	start_tight(&tight, BP_EVALUATE_PUBLISHED);
-	start_tight(&waiting, BP_EVALUATE_ACKNOWLEDGED);
-	start_tight(&refusing, BP_EVALUATE_PUBLISHED);
+	start_tight(&tight, BP_EVALUATE_PUBLISHED, &policies[0]);
+	start_tight(&waiting, BP_EVALUATE_ACKNOWLEDGED, &policies[0]);
+	for (unsigned i = 0; i < REFUSING; i++)
+		start_tight(&refusing[i], BP_EVALUATE_PUBLISHED, &policies[1 + i]);
 	rig_defaults(&roomy);
 	roomy.mqtt.alarm_queue_size = 4 * 1024 * 1024;
 	roomy.mqtt.reassembly_per_connection = 1024 * 1024;
@@ -201,6 +158,19 @@ static uint64_t lives(const struct rig *r)
 	       rig_count(r, BP_C_CONN_MIDSTREAM);
 }
 
+/* Of the one that passes what it cannot overwrite, refused publications leave. */
+static bool none_leaves(const struct rig *r)
+{
+	return !websocket && refuses(r) && r->mqtt.policy.fallback == BP_POLICY_FALLBACK_CLOSE;
+}
+
+static void forget_connection(const struct rig *r, struct connection *c)
+{
+	if (none_leaves(r))
+		forwarded_publications(&c->left);
+	forwarded_reset(&c->left);
+}
+
 /* Through a policy that refuses packets; `data`: the frame, with its first bytes of payload. */
 static void enforced(struct rig *r, struct connection *c, struct bp_frame *f, uint8_t *data)
 {
@@ -209,7 +179,9 @@ static void enforced(struct rig *r, struct connection *c, struct bp_frame *f, ui
 	struct bp_enforced e;
 	struct bp_lookup l;
 	uint32_t n = f->payload_len;
+	uint8_t *arrived = malloc(f->contiguous);
 
+	memcpy(arrived, data, f->contiguous);
 	bp_inspect_hash(r->in, f, &l);
 	bp_inspect_probe(r->in, f, &l);
 	bp_inspect_enforce(r->in, f, &l, f->n_more == 0 ? data + f->payload : NULL, &e);
@@ -217,8 +189,11 @@ static void enforced(struct rig *r, struct connection *c, struct bp_frame *f, ui
 	HOLDS(e.verdict != BP_FRAME_CUT || (e.keep < n && f->n_more == 0) ||
 		(f->tcp_flags & TH_SYN));
 	HOLDS(e.verdict == BP_FRAME_FORWARD || e.reason != 0);
+	/* what is not said to have changed needs no new checksum */
+	HOLDS(memcmp(data, arrived, e.changed ? f->payload : f->contiguous) == 0);
+	free(arrived);
 	if (lives(r) != before)
-		forwarded_reset(&c->left);
+		forget_connection(r, c);
 	if (!c->left.any || c->left.n == 0) {
 		if ((f->tcp_flags & TH_SYN) && f->to_broker)
 			forwarded_begin(&c->left, f->seq + 1);
@@ -237,6 +212,8 @@ static void enforced(struct rig *r, struct connection *c, struct bp_frame *f, ui
 	forwarded_bytes(&c->left, f->seq, data + f->payload, n < here ? n : here);
 	if (n > here)
 		forwarded_bytes(&c->left, f->seq + here, f->more[0].data, n - here);
+	c->left.is_whole = e.flow != NULL && !(e.flow->flags & BP_FLOW_MIDWAY) &&
+			   e.flow->syn_seq + 1 == c->left.begin;
 }
 
 /* Headers and payload in memory of their very size, in one piece or two. */
@@ -276,7 +253,7 @@ static void segment(struct rig *r, unsigned i, unsigned d, uint8_t flags, uint32
 		f.more = &more;
 		f.n_more = 1;
 	}
-	if (r == &refusing)
+	if (refuses(r))
 		enforced(r, c, &f, data);
 	else
 		bp_inspect_one(r->in, &f);
@@ -565,9 +542,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		stream(&in);
 		return 0;
 	}
-	r = kind & 4 ? &refusing : kind & 2 ? &waiting : &tight;
+	r = kind & 4 ? &refusing[(kind >> 3 & 3) % REFUSING] : kind & 2 ? &waiting : &tight;
 	reset(r);
 	segments(r, &in);
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		forget_connection(r, &connection[i]);
 	check(r);
 	return 0;
 }
