@@ -41,16 +41,37 @@ static struct rte_mbuf *build_answer(const struct batch *b, const struct rte_mbu
 	return out;
 }
 
-/* If bytes were overwritten, or are to be cut off. */
-static void rewrite(struct rte_mbuf *m, const struct bp_frame *f, const struct bp_enforced *e)
+/* The first `len` bytes of `data` are the frame; it is not longer than before. */
+static __rte_noinline void scatter(struct rte_mbuf *m, const uint8_t *data, uint32_t len)
+{
+	struct rte_mbuf *s = m;
+
+	m->pkt_len = len;
+	for (m->nb_segs = 1;; m->nb_segs++, s = s->next) {
+		s->data_len = (uint16_t)RTE_MIN(len, (uint32_t)s->data_len);
+		memcpy(rte_pktmbuf_mtod(s, uint8_t *), data, s->data_len);
+		data += s->data_len;
+		len -= s->data_len;
+		if (len == 0)
+			break;
+	}
+	rte_pktmbuf_free(s->next);
+	s->next = NULL;
+}
+
+/* If bytes were overwritten, or are to be cut off. `data`: the bytes of the frame; those of `m`,
+ * where it is in one buffer. */
+static void rewrite(
+	struct rte_mbuf *m, const struct bp_frame *f, const struct bp_enforced *e, uint8_t *data)
 {
 	uint32_t len;
 
 	if (e->verdict == BP_FRAME_FORWARD && !e->changed)
 		return;
-	len = bp_frame_cut(rte_pktmbuf_mtod(m, uint8_t *), f,
-		e->verdict == BP_FRAME_CUT ? e->keep : f->payload_len);
-	if (len < m->pkt_len)
+	len = bp_frame_cut(data, f, e->verdict == BP_FRAME_CUT ? e->keep : f->payload_len);
+	if (m->nb_segs != 1)
+		scatter(m, data, len);
+	else if (len < m->pkt_len)
 		rte_pktmbuf_trim(m, (uint16_t)(m->pkt_len - len));
 	/* both sums were made here */
 	m->ol_flags &= ~(RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK);
@@ -101,7 +122,8 @@ static void keep_allowed(struct batch *b, uint32_t end)
 }
 
 /* A frame that is dropped or answered: not one of a run. */
-static __rte_noinline void apply(struct batch *b, uint32_t i, const struct bp_enforced *e)
+static __rte_noinline void apply(
+	struct batch *b, uint32_t i, const struct bp_enforced *e, uint8_t *data)
 {
 	struct rte_mbuf *m = b->r.m[i];
 	const struct bp_frame *f = &b->r.b.parsed[i];
@@ -116,7 +138,7 @@ static __rte_noinline void apply(struct batch *b, uint32_t i, const struct bp_en
 	if (e->verdict == BP_FRAME_DROP) {
 		drop(b, m, e->reason);
 	} else {
-		rewrite(m, f, e);
+		rewrite(m, f, e, data);
 		rte_node_enqueue_x1(b->graph, b->node, onward, m);
 	}
 	/* behind the frame: their numbers are those behind its bytes */
@@ -126,28 +148,67 @@ static __rte_noinline void apply(struct batch *b, uint32_t i, const struct bp_en
 				e->answer[k].to_client == f->to_broker ? back : onward, answer[k]);
 }
 
+/* Decides about frame i, which was parsed; `data`: its bytes, writable and contiguous, or NULL. */
+static void decide(struct batch *b, uint32_t i, uint8_t *data)
+{
+	struct bp_frame *f = &b->r.b.parsed[i];
+	struct bp_enforced e = {.verdict = BP_FRAME_DROP, .reason = BP_C_DROP_POLICY_NOT_READ};
+	struct bp_piece piece[BP_PIECES_MAX];
+
+	if (bp_segment_frame(b->w, b->r.m[i], f, piece))
+		bp_inspect_enforce(bp_mqtt_worker_of(b->w), f, &b->r.b.l[i],
+			data != NULL ? data + f->payload : NULL, &e);
+	if (e.verdict == BP_FRAME_DROP || e.n_answers != 0)
+		apply(b, i, &e, data);
+	else
+		rewrite(b->r.m[i], f, &e, data);
+}
+
+/* Whether its bytes may be written. */
+static bool is_own(const struct rte_mbuf *m)
+{
+	for (; m != NULL; m = m->next)
+		if (rte_mbuf_refcnt_read(m) != 1 || !RTE_MBUF_DIRECT(m))
+			return false;
+	return true;
+}
+
+/* Bytes of a frame in several buffers, at most. Jumbo frames have up to about 9,000. */
+#define WHOLE_MAX 16384u
+
+/* A frame in several buffers, which is decided about in one. */
+static __rte_noinline void enforce_pieces(struct batch *b, uint32_t i)
+{
+	struct bp_frame *f = &b->r.b.parsed[i];
+	struct rte_mbuf *m = b->r.m[i];
+	uint8_t whole[WHOLE_MAX];
+
+	bp_hint_get(m, f);
+	if (!is_own(m) || m->pkt_len > sizeof(whole)) {
+		decide(b, i, NULL);
+		return;
+	}
+	(void)rte_pktmbuf_read(m, 0, m->pkt_len, whole);
+	f->data = whole;
+	f->contiguous = m->pkt_len;
+	decide(b, i, whole);
+}
+
 /* A frame on the general path. */
 static void enforce(void *arg, uint32_t i)
 {
 	struct batch *b = arg;
 	struct rte_mbuf *m = b->r.m[i];
-	struct bp_frame *f = &b->r.b.parsed[i];
-	struct bp_piece piece[BP_PIECES_MAX];
-	struct bp_enforced e = {.verdict = BP_FRAME_DROP, .reason = BP_C_DROP_POLICY_NOT_READ};
-	bool writable;
 
 	keep_allowed(b, i);
 	b->done = i + 1;
-	if (m->nb_segs != 1 && rte_pktmbuf_linearize(m) == 0)
-		b->r.b.kind[i] = BP_BURST_UNVERIFIED; /* parsed again: its bytes have moved */
-	writable = m->nb_segs == 1 && rte_mbuf_refcnt_read(m) == 1;
-	if (bp_reading_frame(&b->r, i, piece))
-		bp_inspect_enforce(bp_mqtt_worker_of(b->w), f, &b->r.b.l[i],
-			writable ? rte_pktmbuf_mtod(m, uint8_t *) + f->payload : NULL, &e);
-	if (e.verdict == BP_FRAME_DROP || e.n_answers != 0)
-		apply(b, i, &e);
-	else
-		rewrite(m, f, &e);
+	if (unlikely(m->nb_segs != 1)) {
+		enforce_pieces(b, i);
+		return;
+	}
+	if (b->r.b.kind[i] != BP_BURST_PARSED)
+		bp_hint_get(m, &b->r.b.parsed[i]);
+	decide(b, i, rte_mbuf_refcnt_read(m) == 1 ? rte_pktmbuf_mtod(m, uint8_t *) : NULL);
 }
 
 void bp_mqtt_enforce_frames(struct bp_worker *w, struct rte_graph *graph, struct rte_node *node,

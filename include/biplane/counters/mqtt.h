@@ -36,7 +36,8 @@
 		"MQTT policy: segments of a client with urgent data")                              \
 	X(DROP_POLICY_MEMORY, DROP, "policy_memory",                                               \
 		"MQTT policy: no reassembly memory for the segment, to be sent again")             \
-	X(DROP_POLICY_PIECES, DROP, "policy_pieces", "MQTT policy: segments in several buffers")   \
+	X(DROP_POLICY_PIECES, DROP, "policy_pieces",                                               \
+		"MQTT policy: segments over 16 KiB in several buffers, or in shared ones")         \
 	X(DROP_POLICY_SPOOFED, DROP, "policy_spoofed",                                             \
 		"MQTT policy: segments of a broker that arrived at the port of the client")        \
 	/* inspection of segments */                                                               \

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A policy that refuses packets, in frames of each link header: what it cuts, overwrites and sends, as tshark reads it."""
+"""A policy that refuses packets, in frames of each link header, and in frames of several buffers: what it cuts,
+overwrites and sends, as tshark reads it."""
 
 import json
 import struct
@@ -27,9 +28,19 @@ LINKS = {
     "llc": lambda ip: (8 + len(ip), SNAP + ip, []),
     "llc_tag": lambda ip: (8 + len(ip), SNAP + ip, [TAG]),
     "mpls": lambda ip: (0x8847, b"\0\1\0\x40\0\2\1\x40" + ip, []),
+    "jumbo": lambda ip: (0x0800, ip, []),
+    "jumbo_cut_early": lambda ip: (0x0800, ip, [TAG]),
 }
-OPEN, SECRET = (mqtt_packets.publish(5, topic, b"1") for topic in ("open", "secret/x"))
 CLIENT, BROKER = 1000, 2000
+LARGE = 12000  # a replay has buffers of 9,216 bytes
+
+
+def publish_open(link):
+    return mqtt_packets.publish(5, "open", b"1" * (LARGE if link == "jumbo" else 1))
+
+
+def publish_secret(link, topic="secret/x"):
+    return mqtt_packets.publish(5, topic, b"1" * (LARGE if link == "jumbo_cut_early" else 1))
 
 
 def tcp_port(link):
@@ -54,7 +65,7 @@ def session(link):
     yield True, frame(link, True, at, back, PSH | ACK, connect)
     at += len(connect)
     yield False, frame(link, False, back, at, PSH | ACK, connack)
-    yield True, frame(link, True, at, back + len(connack), PSH | ACK, OPEN + SECRET)
+    yield True, frame(link, True, at, back + len(connack), PSH | ACK, publish_open(link) + publish_secret(link))
 
 
 def replay(directory, action):
@@ -105,24 +116,24 @@ AT, BACK = CLIENT + 1 + len(mqtt_packets.connect(5, "pump")), BROKER + 6
 @pytest.mark.parametrize("link", LINKS)
 def test_close(close, link):
     """The last segment is cut, and each end of the connection receives its end, with right lengths in all headers."""
-    sent = list(session(link))
+    sent, behind = list(session(link)), AT + len(publish_open(link))
     to_client, to_broker = (port[link] for port in close)
     assert to_broker[:-2] == [f for there, f in sent if there][:-1]
     *_, cut, reset = to_broker
-    assert same(cut, frame(link, True, AT, BACK, PSH | ACK, OPEN))
-    assert same(reset, frame(link, True, AT + len(OPEN), BACK, RST | ACK))
+    assert same(cut, frame(link, True, AT, BACK, PSH | ACK, publish_open(link)))
+    assert same(reset, frame(link, True, behind, BACK, RST | ACK))
     begin = [f for there, f in sent if not there]
     assert to_client[:len(begin)] == begin
     if link == "mpls":  # its labels to the client are not known
         assert len(to_client) == len(begin)
     else:
-        assert same(to_client[-1], frame(link, False, BACK, AT + len(OPEN), FIN | PSH | ACK, b"\xe0\1\x87"))
+        assert same(to_client[-1], frame(link, False, BACK, behind, FIN | PSH | ACK, b"\xe0\1\x87"))
 
 
 @pytest.mark.parametrize("link", LINKS)
 def test_blank(blank, link):
     to_client, to_broker = (port[link] for port in blank)
-    assert to_broker[-1] == frame(link, True, AT, BACK, PSH | ACK, OPEN + mqtt_packets.publish(5, "$refused", b"1"))
+    assert to_broker[-1] == frame(link, True, AT, BACK, PSH | ACK, publish_open(link) + publish_secret(link, "$refused"))
     assert len(to_broker) == 4 and len(to_client) == 2
 
 
