@@ -28,7 +28,7 @@ def positive(text):
 
 
 def options():
-    p = argparse.ArgumentParser(prog="scripts/soak", add_help=False)
+    p = argparse.ArgumentParser(prog="scripts/soak routes", add_help=False)
     for name, value in (("kills", 200), ("changes", 5000), ("packets", 20000), ("routes", 100000), ("data-plane", 10),
                         ("seed", int(time.time()))):
         p.add_argument(f"--{name}", type=positive, default=value)

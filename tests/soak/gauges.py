@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What has to stay flat: read at rest after each fault, and compared over the whole run."""
+
+import os
+import statistics
+from pathlib import Path
+
+PARTS = 5       # the second fifth of the run is compared with the last
+GROWTH = 1.1    # a last fifth of more than this times the second
+# and by more than this has grown. SQLite writes the log of the spool from its beginning again after 4 MiB.
+SLACK = {"kib": 4096, "files": 4, "bytes": 16 << 20, "entries": 64, "threads": 1, "pages": 0}
+
+
+def memory_kib(pid):
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    raise AssertionError(f"process {pid} has no VmRSS")
+
+
+def threads(pid):
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def free_hugepages():
+    lines = dict(x.split(":", 1) for x in Path("/proc/meminfo").read_text().splitlines())
+    return int(lines["HugePages_Free"])
+
+
+def size(path):
+    return sum(p.stat().st_size for p in path.parent.glob(path.name + "*"))
+
+
+def read(pair, spool):
+    """{name: (unit, value)}"""
+    out = {"hugepages used": ("pages", -free_hugepages()), "spool": ("bytes", size(spool))}
+    for g in pair.both:
+        for p in g.status()["planes"]:
+            name = f"{g.ns} {p['plane']}"
+            out[f"{name} memory"] = ("kib", memory_kib(p["pid"]))
+            out[f"{name} descriptors"] = ("files", len(os.listdir(f"/proc/{p['pid']}/fd")))
+            out[f"{name} threads"] = ("threads", threads(p["pid"]))
+    out["near connections"] = ("entries", len(pair.near.show("connections", "-n", 0)["connections"]))
+    return out
+
+
+def parts(values):
+    n = len(values)
+    return values[n // PARTS:2 * n // PARTS], values[(PARTS - 1) * n // PARTS:]
+
+
+def growing(rows):
+    """[(name, median of the second fifth, of the last)] of the gauges that grew; nothing before ten readings."""
+    out = []
+    if len(rows) < 2 * PARTS:
+        return out
+    for name, (unit, _) in rows[0].items():
+        early, late = (statistics.median(p) for p in parts([r[name][1] for r in rows if name in r]))
+        if late > early + SLACK[unit] and late > early * (GROWTH if early > 0 else 1):
+            out.append((name, early, late))
+    return out
