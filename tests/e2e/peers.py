@@ -7,6 +7,7 @@ import json
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import paho.mqtt.client as mqtt
 from paho.mqtt.packettypes import PacketTypes
@@ -114,6 +115,44 @@ class Collector:
     def close(self):
         self.client.disconnect()
         self.client.loop_stop()
+
+
+class Client:
+    """A paho client in the devices' namespace that notes what it gets and how its connection ends."""
+
+    def __init__(self, lab, host, client_id, protocol, port=1883, transport="tcp"):
+        self.ends, self.refused, self.messages, self.granted = [], [], [], []
+        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=protocol, client_id=client_id, transport=transport, reconnect_on_failure=False)
+        self.client.on_connect = lambda c, u, flags, reason, properties: self.refused.append(reason) if reason.is_failure else None
+        self.client.on_disconnect = lambda c, u, flags, reason, properties: self.ends.append(reason)
+        self.client.on_message = lambda c, u, m: self.messages.append((m.topic, m.payload))
+        self.client.on_subscribe = lambda c, u, mid, reasons, properties: self.granted.append([r.value for r in reasons])
+        with lab.inside("dev"):
+            self.client.connect(host, port)
+            self.client.loop_start()
+
+    def connected(self):
+        wait_until("a connection", self.client.is_connected)
+        return self
+
+    def publish(self, topic, payload, **options):
+        """Waits for its acknowledgement."""
+        self.client.publish(topic, payload, **options).wait_for_publish(10)
+
+    def subscribe(self, filters):
+        """The reason codes of the SUBACK"""
+        self.client.subscribe(filters)
+        return wait_until("the SUBACK", lambda: self.granted.pop(0) if self.granted else None)
+
+    def close(self):
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+def mqtt_js(lab, host, client_id, version=4, port=1883):
+    """What tests/e2e/mqtt_client.js prints"""
+    return lab.run("dev", "env", "NODE_PATH=/usr/share/nodejs", "node", Path(__file__).with_name("mqtt_client.js"), host, str(port), str(version),
+                   client_id, timeout=60).stdout.decode().splitlines()
 
 
 class Publisher:

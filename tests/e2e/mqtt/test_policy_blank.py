@@ -10,7 +10,7 @@ from paho.mqtt.properties import Properties
 
 from conftest import config_for
 from lab import CLOUD, wait_until
-from peers import Collector
+from peers import Client, Collector, mqtt_js
 
 POLICY = {"fail": "closed", "rules": [
     {"name": "secrets", "action": "blank", "packet": "publish", "topic": "plant/secret/#"},
@@ -67,25 +67,13 @@ def websocket_broker(lab, tmp_path):
     p.wait(10)
 
 
-class Client:
-    def __init__(self, lab, client_id, protocol, port=1883, transport="tcp"):
-        self.ends, self.messages = [], []
-        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=protocol, client_id=client_id, transport=transport, reconnect_on_failure=False)
-        self.client.on_disconnect = lambda c, u, flags, reason, properties: self.ends.append(reason)
-        self.client.on_message = lambda c, u, m: self.messages.append((m.topic, m.payload))
-        with lab.inside("dev"):
-            self.client.connect(CLOUD, port)
-            self.client.loop_start()
-        wait_until("a connection", self.client.is_connected)
+def client(lab, client_id, protocol, **options):
+    return Client(lab, CLOUD, client_id, protocol, **options).connected()
 
-    def publish(self, topic, payload, **options):
-        """Waits for its acknowledgement."""
-        self.client.publish(topic, payload, **options).wait_for_publish(10)
 
-    def close(self):
-        assert not self.ends
-        self.client.disconnect()
-        self.client.loop_stop()
+def close_alive(c):
+    assert not c.ends
+    c.close()
 
 
 def payloads(collector):
@@ -94,14 +82,14 @@ def payloads(collector):
 
 @pytest.mark.parametrize("protocol", [mqtt.MQTTv311, mqtt.MQTTv5], ids=["3.1.1", "5.0"])
 def test_publisher_goes_on(lab, g, cloud, auditor, pcap, protocol):
-    c = Client(lab, f"pump-{protocol}", protocol)
+    c = client(lab, f"pump-{protocol}", protocol)
     sent = [(qos, retain, b"%d-%d-%d" % (protocol, qos, retain)) for qos in (0, 1, 2) for retain in (False, True)]
     for qos, retain, payload in sent:
         c.publish("plant/secret/x", payload, qos=qos, retain=retain)
         c.publish("plant/open/x", payload, qos=qos)
     wait_until("the allowed ones", lambda: all(p in payloads(cloud) for _, _, p in sent))
     wait_until("the refused ones", lambda: all(p in payloads(auditor) for _, _, p in sent))
-    c.close()
+    close_alive(c)
     assert {t for t, _ in cloud.messages} == {"plant/open/x"}
     assert {t for t, _ in auditor.messages} == {QUARANTINE}
     # nothing is retained
@@ -111,7 +99,7 @@ def test_publisher_goes_on(lab, g, cloud, auditor, pcap, protocol):
 
 
 def test_topic_alias(lab, g, cloud, auditor):
-    c = Client(lab, "alias", mqtt.MQTTv5)
+    c = client(lab, "alias", mqtt.MQTTv5)
     alias = Properties(PacketTypes.PUBLISH)
     alias.TopicAlias = 1
     c.publish("plant/secret/x", "defined", qos=1, properties=alias)
@@ -121,18 +109,15 @@ def test_topic_alias(lab, g, cloud, auditor):
     wait_until("the allowed ones", lambda: b"used again" in payloads(cloud))
     wait_until("the refused ones", lambda: {b"defined", b"used"} <= set(payloads(auditor)))
     assert not {b"defined", b"used"} & set(payloads(cloud))
-    c.close()
+    close_alive(c)
 
 
 @pytest.mark.parametrize("protocol", [mqtt.MQTTv311, mqtt.MQTTv5], ids=["3.1.1", "5.0"])
 def test_subscriber_goes_on(lab, g, protocol):
-    local = Client(lab, f"reader-{protocol}", protocol)
-    granted = []
-    local.client.on_subscribe = lambda c, u, mid, reasons, properties: granted.append(reasons)
-    local.client.subscribe([("#", 0), ("plant/open/#", 0), ("plant/secret/x", 0), ("$share/g/plant/+/x", 0)])
-    wait_until("the SUBACK", lambda: granted)
+    local = client(lab, f"reader-{protocol}", protocol)
     refused = 0x87 if protocol == mqtt.MQTTv5 else 0x80
-    assert [r.value for r in granted[0]] == [refused, 0, refused, refused]
+    filters = ["#", "plant/open/#", "plant/secret/x", "$share/g/plant/+/x"]
+    assert local.subscribe([(f, 0) for f in filters]) == [refused, 0, refused, refused]
     other = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
     with lab.inside("cloud"):
         other.connect("127.0.0.1", 1883)
@@ -143,16 +128,12 @@ def test_subscriber_goes_on(lab, g, protocol):
     assert local.messages == [("plant/open/x", b"1")]
     other.disconnect()
     other.loop_stop()
-    local.close()
+    close_alive(local)
 
 
 def test_websocket(lab, g, websocket_broker):
-    c = Client(lab, "browser", mqtt.MQTTv5, WEBSOCKET_PORT, "websockets")
-    granted = []
-    c.client.on_subscribe = lambda _c, u, mid, reasons, properties: granted.append(reasons)
-    c.client.subscribe([("plant/open/x", 0), ("plant/secret/x", 0)])
-    wait_until("the SUBACK", lambda: granted)
-    assert [r.value for r in granted[0]] == [0, 0x87]
+    c = client(lab, "browser", mqtt.MQTTv5, port=WEBSOCKET_PORT, transport="websockets")
+    assert c.subscribe([("plant/open/x", 0), ("plant/secret/x", 0)]) == [0, 0x87]
     seen = Collector(lab, "cloud", filters=("#", "$refused/#"), port=1884)
     payload = {qos: b"%d" % qos * 10000 * qos for qos in (0, 1, 2)}
     for qos in (0, 1, 2):
@@ -161,7 +142,14 @@ def test_websocket(lab, g, websocket_broker):
     wait_until("all messages", lambda: len(seen.messages) == 6 and len(c.messages) == 3)
     assert seen.messages == [(topic, payload[qos]) for qos in (0, 1, 2) for topic in (QUARANTINE, "plant/open/x")]
     seen.close()
-    c.close()
+    close_alive(c)
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_mqtt_js(lab, g, auditor, version):
+    topics = ["plant/open/1", "plant/secret/x", "plant/open/2"]
+    assert mqtt_js(lab, CLOUD, f"js-{version}", version) == [*(f"acknowledged {t}" for t in topics), "closed"]
+    wait_until("the refused one", lambda: (QUARANTINE, b"js-%d plant/secret/x" % version) in list(auditor.messages))
 
 
 @pytest.mark.parametrize("version", ["mqttv311", "mqttv5"])

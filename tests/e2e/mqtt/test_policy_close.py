@@ -10,7 +10,7 @@ import pytest
 
 from conftest import config_for
 from lab import CLOUD, wait_until
-from peers import Collector
+from peers import Client, Collector, mqtt_js
 
 NOT_AUTHORIZED = 0x87
 POLICY = {"fail": "closed", "rules": [
@@ -34,20 +34,8 @@ def cloud(lab, g):
     c.close()
 
 
-class Client:
-    def __init__(self, lab, client_id, protocol):
-        self.ends = []
-        self.refused = []
-        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=protocol, client_id=client_id, reconnect_on_failure=False)
-        self.client.on_disconnect = lambda c, u, flags, reason, properties: self.ends.append(reason)
-        self.client.on_connect = lambda c, u, flags, reason, properties: self.refused.append(reason) if reason.is_failure else None
-        with lab.inside("dev"):
-            self.client.connect(CLOUD, 1883)
-            self.client.loop_start()
-
-    def close(self):
-        self.client.disconnect()
-        self.client.loop_stop()
+def client(lab, client_id, protocol):
+    return Client(lab, CLOUD, client_id, protocol)
 
 
 def topics(cloud):
@@ -57,10 +45,9 @@ def topics(cloud):
 @pytest.mark.parametrize("protocol", [mqtt.MQTTv311, mqtt.MQTTv5], ids=["3.1.1", "5.0"])
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_refused_publication_ends_the_connection(lab, g, cloud, protocol, qos):
-    c = Client(lab, f"pump-{protocol}-{qos}", protocol)
-    wait_until("a connection", c.client.is_connected)
+    c = client(lab, f"pump-{protocol}-{qos}", protocol).connected()
     before = f"plant/open/{protocol}/{qos}"
-    c.client.publish(before, "1", qos=1).wait_for_publish(10)
+    c.publish(before, "1", qos=1)
     wait_until("the publication", lambda: before in topics(cloud))
     c.client.publish(f"plant/secret/{protocol}/{qos}", "1", qos=qos)
     wait_until("the end", lambda: c.ends)
@@ -68,34 +55,39 @@ def test_refused_publication_ends_the_connection(lab, g, cloud, protocol, qos):
         assert c.ends[0].value == NOT_AUTHORIZED
     c.close()
     # the broker has no such connection any more: another client with this identifier ends none
-    c = Client(lab, f"pump-{protocol}-{qos}", protocol)
-    wait_until("a connection", c.client.is_connected)
+    c = client(lab, f"pump-{protocol}-{qos}", protocol).connected()
     after = f"plant/open/{protocol}/{qos}/after"
-    c.client.publish(after, "1", qos=1).wait_for_publish(10)
+    c.publish(after, "1", qos=1)
     wait_until("the publication", lambda: after in topics(cloud))
     assert not any(t.startswith("plant/secret") for t in topics(cloud))
     c.close()
 
 
 def test_refused_connect(lab, g):
-    c = Client(lab, "eve-5", mqtt.MQTTv5)
+    c = client(lab, "eve-5", mqtt.MQTTv5)
     wait_until("the refusal", lambda: c.refused)
     assert c.refused[0].value == NOT_AUTHORIZED
     c.close()
-    c = Client(lab, "eve-4", mqtt.MQTTv311)
+    c = client(lab, "eve-4", mqtt.MQTTv311)
     wait_until("the refusal", lambda: c.refused)
     assert "ot authorized" in str(c.refused[0])
     c.close()
 
 
 def test_refused_subscription(lab, g):
-    c = Client(lab, "reader", mqtt.MQTTv5)
-    wait_until("a connection", c.client.is_connected)
+    c = client(lab, "reader", mqtt.MQTTv5).connected()
     c.client.subscribe("plant/open/#")
     c.client.subscribe("plant/#")
     wait_until("the end", lambda: c.ends)
     assert c.ends[0].value == NOT_AUTHORIZED
     c.close()
+
+
+@pytest.mark.parametrize("version, ends", [(4, []), (5, [f"disconnect {NOT_AUTHORIZED}"])])
+def test_mqtt_js(lab, g, cloud, version, ends):
+    printed = mqtt_js(lab, CLOUD, f"js-{version}", version)
+    assert [line for line in printed if not line.startswith("error")] == ["acknowledged plant/open/1", *ends, "closed"]
+    assert not any(p.startswith(b"js-") and b"plant/secret" in p for _, p in list(cloud.messages))
 
 
 CONNECT = b"\x10\x11\x00\x04MQTT\x04\x02\x00\x3c\x00\x05split"
@@ -154,16 +146,15 @@ def test_every_frame_is_accounted_for(g):
 
 
 def test_reload_ends_connections_that_the_new_policy_refuses(lab, g):
-    clients = {name: Client(lab, name, mqtt.MQTTv5) for name in ("left", "late")}
+    clients = {name: client(lab, name, mqtt.MQTTv5).connected() for name in ("left", "late")}
     for c in clients.values():
-        wait_until("a connection", c.client.is_connected)
-        c.client.publish("plant/open/reload", "1", qos=1).wait_for_publish(10)
+        c.publish("plant/open/reload", "1", qos=1)
     policy = POLICY | {"on_reload": "close", "rules": POLICY["rules"] + [
         {"name": "late", "action": "close", "packet": "connect", "client_id": "late"}]}
     assert g.reload(g.config | {"mqtt": g.config["mqtt"] | {"policy": policy}}).returncode == 0
     wait_until("marked connections", lambda: clients["late"].client.publish("plant/open/reload", "1") and clients["late"].ends)
     assert clients["late"].ends[0].value == NOT_AUTHORIZED
-    clients["left"].client.publish("plant/open/reload", "1", qos=1).wait_for_publish(10)
+    clients["left"].publish("plant/open/reload", "1", qos=1)
     assert not clients["left"].ends
     for c in clients.values():
         c.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""MQTT over WebSocket: paho as the client, mosquitto and RabbitMQ as the brokers, biplane between them."""
+"""MQTT over WebSocket: paho as the client, mosquitto and RabbitMQ as the brokers, biplane between them; and a policy in front of RabbitMQ."""
 
 import os
 import shutil
@@ -15,9 +15,10 @@ import pytest
 from browser import Browser
 from conftest import config_for, overheat
 from lab import CLOUD, wait_until
+from peers import Client, Collector, mqtt_js
 
 PORT = 9001
-RABBIT_PORT = 15675
+RABBIT_PORT, RABBIT_TCP_PORT = 15675, 1885
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def rabbit(lab, tmp_path_factory):
     """RabbitMQ begins to start; it takes some seconds. Its port mapper is not the one of the machine."""
     folder = tmp_path_factory.mktemp("rabbit")
     (folder / "enabled_plugins").write_text("[rabbitmq_web_mqtt].")
-    (folder / "rabbitmq.conf").write_text(f"listeners.tcp = none\nmqtt.listeners.tcp.1 = 127.0.0.1:1885\nweb_mqtt.tcp.port = {RABBIT_PORT}\nmqtt.allow_anonymous = true\nloopback_users = none\nlog.file = false\n")
+    (folder / "rabbitmq.conf").write_text(f"listeners.tcp = none\nmqtt.listeners.tcp.1 = 0.0.0.0:{RABBIT_TCP_PORT}\nweb_mqtt.tcp.port = {RABBIT_PORT}\nmqtt.allow_anonymous = true\nloopback_users = none\nlog.file = false\n")
     env = {**os.environ, "HOME": str(folder), "RABBITMQ_HOME": str(folder), "RABBITMQ_NODENAME": f"{lab.prefix}rabbit@localhost", "RABBITMQ_MNESIA_BASE": f"{folder}/mnesia", "RABBITMQ_LOG_BASE": str(folder),
            "RABBITMQ_ENABLED_PLUGINS_FILE": f"{folder}/enabled_plugins", "RABBITMQ_CONFIG_FILE": f"{folder}/rabbitmq", "RUNNING_UNDER_SYSTEMD": "1"}
     # the script in /usr/sbin becomes another user
@@ -57,7 +58,7 @@ def rabbit(lab, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def gw(lab, broker, rabbit, module_gateway):
-    return module_gateway(config_for(websocket_ports=[PORT, RABBIT_PORT], rules=[overheat(payload="original")]))
+    return module_gateway(config_for(websocket_ports=[PORT, RABBIT_PORT], tcp_ports=[1883, RABBIT_TCP_PORT], rules=[overheat(payload="original")]))
 
 
 class Device:
@@ -200,3 +201,45 @@ def test_another_broker(lab, gw, collect):
                   "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n".encode())
         assert b"permessage-deflate" in s.recv(4096)
         wait_until("a compressed connection", lambda: gw.counter("not_inspected_websocket_extension") > before)
+
+
+POLICY = {"rules": [
+    {"name": "close", "action": "close", "packet": "publish", "topic": "plant/secret/#", "client_id": "closed*"},
+    {"name": "secrets", "action": "blank", "packet": "publish", "topic": "plant/secret/#"},
+    {"name": "readers", "action": "blank", "packet": "subscribe", "topic": "plant/secret/x"},
+]}
+QUARANTINE = "$refused/-----"  # of the length of plant/secret/x
+
+
+@pytest.fixture
+def policy(gw):
+    before = gw.config
+    assert gw.reload(before | {"mqtt": before["mqtt"] | {"policy": POLICY}}).returncode == 0
+    yield
+    assert gw.reload(before).returncode == 0
+
+
+def test_policy_of_another_broker(lab, gw, policy):
+    """RabbitMQ with refused packets: it acknowledges those that are overwritten, and loses the connection of the others."""
+    of_broker = {"lab": lab, "host": CLOUD, "port": RABBIT_TCP_PORT}
+    # for RabbitMQ, # has the topics with $, too
+    seen = Collector(lab, "cloud", filters=("#",), port=RABBIT_TCP_PORT, qos=1)
+    c = Client(client_id="blanked", protocol=mqtt.MQTTv311, **of_broker).connected()
+    assert c.subscribe([("plant/open/x", 0), ("plant/secret/x", 0)]) == [0, 0x80]
+    for qos in (0, 1):
+        for topic in ("plant/secret/x", "plant/open/x"):
+            c.publish(topic, b"%d" % qos, qos=qos)
+    wait_until("all messages", lambda: len(seen.messages) == 4 and len(c.messages) == 2)
+    assert sorted(seen.messages) == sorted((topic, b"%d" % qos) for qos in (0, 1) for topic in (QUARANTINE, "plant/open/x"))
+    assert {topic for topic, _ in c.messages} == {"plant/open/x"} and not c.ends
+    c.close()
+    topics = ["plant/open/1", "plant/secret/x", "plant/open/2"]
+    assert mqtt_js(client_id="js", **of_broker) == [*(f"acknowledged {t}" for t in topics), "closed"]
+    c = Client(client_id="closed", protocol=mqtt.MQTTv311, **of_broker).connected()
+    c.publish("plant/open/3", "3", qos=1)
+    c.client.publish("plant/secret/x", "3", qos=1)
+    wait_until("the end", lambda: c.ends)
+    wait_until("the allowed ones", lambda: ("plant/open/3", b"3") in seen.messages)
+    assert ("plant/secret/x", b"3") not in seen.messages and (QUARANTINE, b"3") not in seen.messages
+    c.close()
+    seen.close()
