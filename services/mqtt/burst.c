@@ -3,6 +3,7 @@
 
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/burst_parts.h"
+#include "services/mqtt/burst_policy.h"
 #include "services/mqtt/enforce.h"
 #include "services/mqtt/evaluate.h"
 #include "services/mqtt/judged.h"
@@ -143,6 +144,7 @@ struct tally {
 	uint32_t in_a_row;  /* frames with that slot */
 	uint32_t publishes; /* before these; each is a segment, a packet, a memo hit */
 	uint32_t matched;   /* of those, with a rule */
+	uint32_t recalled;  /* of the publishes, with another topic than before: no memo hit */
 };
 
 static inline void flush_rule(struct bp_mqtt_worker *in, struct tally *t)
@@ -169,7 +171,9 @@ static inline void flush(struct bp_mqtt_worker *in, struct tally *t)
 	v[BP_C_SEG_INSPECTED] += t->publishes;
 	v[BP_C_MQTT_PACKETS] += t->publishes;
 	v[BP_C_MQTT_PUBLISH] += t->publishes;
-	v[BP_C_TOPIC_CACHE_HIT] += t->publishes;
+	v[BP_C_TOPIC_CACHE_HIT] += t->publishes - t->recalled;
+	v[BP_C_TOPIC_LOOKUP] += t->recalled;
+	in->recalled = t->recalled;
 	v[BP_C_MATCH] += t->matched;
 	v[BP_C_MATCH_NONE] += t->publishes - t->matched;
 }
@@ -435,9 +439,32 @@ static NOINLINE void raise_alarms(
 	}
 }
 
-/* A frame that was parsed individually; if it takes the general path, nothing was changed. */
+/* A frame that is not on the topic of the memo of its flow. */
+static NOINLINE enum verdict decide_other_topic(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	const struct burst_constants *now, struct tally *tally, uint32_t i, uint64_t raises)
+{
+	struct bp_burst_memo before;
+	enum verdict verdict;
+	uint32_t slot, policy_slot;
+
+	if (!bp_burst_recall(in, b, i, raises, &before, &policy_slot))
+		return GENERAL;
+	verdict = evaluate_frame(in, b, now, i, &slot);
+	if (verdict == GENERAL) {
+		bp_burst_undo_recall(b->l[i].flow, &before);
+		return GENERAL;
+	}
+	bp_policy_count_allowed(in, policy_slot);
+	advance(now, i, b->l[i].flow, b->p[i].len);
+	count_publishes(in, tally, slot, 1);
+	tally->recalled++;
+	return verdict;
+}
+
+/* A frame that was parsed individually; if it takes the general path, nothing was changed.
+ * `raises`: earlier frames whose alarms are still to be raised. */
 static inline enum verdict decide_single(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
-	const struct burst_constants *now, struct tally *tally, uint32_t i)
+	const struct burst_constants *now, struct tally *tally, uint32_t i, uint64_t raises)
 {
 	const struct bp_single_publish *p = &b->p[i];
 	enum verdict verdict;
@@ -446,10 +473,10 @@ static inline enum verdict decide_single(struct bp_mqtt_worker *in, struct bp_mq
 	if (__builtin_expect(p->body == 0, 0))
 		return GENERAL;
 	verdict = evaluate_frame(in, b, now, i, &slot);
-	if (__builtin_expect(verdict != GENERAL, 1)) {
-		advance(now, i, b->l[i].flow, p->len);
-		count_publishes(in, tally, slot, 1);
-	}
+	if (__builtin_expect(verdict == GENERAL, 0))
+		return decide_other_topic(in, b, now, tally, i, raises);
+	advance(now, i, b->l[i].flow, p->len);
+	count_publishes(in, tally, slot, 1);
 	return verdict;
 }
 
@@ -540,7 +567,7 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 			raises &= ~bit; /* its flow has another rule, or state */
 		}
 		if (__builtin_expect(evaluates, 1))
-			verdict = decide_single(in, b, &now, &tally, i);
+			verdict = decide_single(in, b, &now, &tally, i, raises & (bit - 1));
 		raises |= (uint64_t)(verdict == RAISES) << i;
 		if (__builtin_expect(verdict != GENERAL, 1))
 			continue;
@@ -603,6 +630,8 @@ void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	}
 	if (enforces)
 		bp_judged_prefetch(in, b);
+	if (in->recalled >= BP_BURST_RECALLED_MANY)
+		bp_policy_prefetch(in, b);
 	if (in->rules->n_sparkplug != 0)
 		bp_sparkplug_prefetch(in, b);
 	b->windows = b->parts = 0;

@@ -268,6 +268,8 @@ enum {
 };
 
 #define BP_MEMO_MULTIPLE (UINT32_MAX - 1)
+/* Only where results are kept, never of a flow. */
+#define BP_MEMO_UNKNOWN (UINT32_MAX - 2)
 /* The push under way did not begin with a packet, as far as is known. */
 #define BP_PUSHES_CUT UINT8_MAX
 

@@ -76,6 +76,7 @@ struct bp_mqtt_worker {
 				segment */
 	struct bp_flow_table table;
 	struct bp_template *same_template; /* of late frames */
+	uint32_t recalled;                 /* frames of the burst before: burst_policy.h */
 	/* colder */
 	struct bp_reassembly *reassembly;
 	struct bp_delayed *delayed;

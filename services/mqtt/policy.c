@@ -29,29 +29,38 @@ static void set_time(struct bp_mqtt_worker *in, struct bp_policy_packet_view *v)
 	v->minute = in->policy_minute;
 }
 
-/* Written where it is used: a copy would wait for the stores of its small members. */
-static void view_init(struct bp_policy_packet_view *v, struct bp_mqtt_worker *in,
-	const struct bp_flow *f, enum bp_policy_packet packet)
+/* What bp_policy_cache_key() reads. */
+static inline void set_client(
+	struct bp_policy_packet_view *v, const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
-	memset(v, 0, sizeof(*v));
-	v->packet = (uint8_t)packet;
 	v->version = f->version;
 	v->port = f->client_port;
 	v->ip6 = (f->flags & BP_FLOW_IP6) != 0;
 	v->known = bp_mqtt_is_identified(in, f);
 	v->address = f->client_ip;
-	v->keep_alive = BP_POLICY_KEEP_ALIVE_UNKNOWN;
-	v->rates = in->policy_rates;
-	v->hash_key = in->topic_key;
-	v->mono_ns = in->mono_ns;
-	set_time(in, v);
-	/* of a search: it may be that of bytes that were none */
+	v->client = v->user = NULL;
+	v->client_len = v->user_len = 0;
+	/* of a search: it may be that of bytes that were no CONNECT */
 	if (!(f->flags & BP_FLOW_CONNECT))
 		return;
 	v->client_len = f->client_id_len;
 	if (f->client_id_len != 0)
 		v->client = bp_reassembly_data(in->reassembly, f->client_id);
 	v->user = bp_mqtt_user(in, f, &v->user_len);
+}
+
+/* Written where it is used: a copy would wait for the stores of its small members. */
+static void view_init(struct bp_policy_packet_view *v, struct bp_mqtt_worker *in,
+	const struct bp_flow *f, enum bp_policy_packet packet)
+{
+	memset(v, 0, sizeof(*v));
+	v->packet = (uint8_t)packet;
+	set_client(v, in, f);
+	v->keep_alive = BP_POLICY_KEEP_ALIVE_UNKNOWN;
+	v->rates = in->policy_rates;
+	v->hash_key = in->topic_key;
+	v->mono_ns = in->mono_ns;
+	set_time(in, v);
 }
 
 static void add(_Atomic uint64_t *n)
@@ -85,38 +94,44 @@ static void count(struct bp_mqtt_worker *in, struct bp_flow *f,
 		bp_blank_topic(in, f, v);
 }
 
-/* From the cache, or by a search. `topic`: the hash of that of a publication; 0: other packets. */
-static void look_up(struct bp_mqtt_worker *in, const struct bp_flow *f,
+/* From the cache, or by a search. `topic`: the hash of that of a publication; 0: other packets.
+ * Returns its entry in the cache; NULL: there is none. */
+static struct bp_policy_cached *look_up(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const struct bp_policy_packet_view *v, uint64_t topic, struct bp_policy_decision *d)
 {
-	struct bp_policy_cached *set;
+	struct bp_policy_cached *set, *cached;
 	uint64_t key;
 
 	if (topic == 0) {
 		bp_policy_decide(in->rules, v, d);
-		return;
+		return NULL;
 	}
 	set = bp_policy_cache_set(in->policy_cache, f, topic);
 	key = bp_policy_cache_key(in->topic_key, in->gen, v, topic);
-	if (bp_policy_cache_get(set, key, d)) {
-		d->steps = BP_WORK_POLICY_CACHED;
-		return;
+	cached = bp_policy_cache_get(set, key);
+	if (cached != NULL) {
+		*d = (struct bp_policy_decision){.action = (uint8_t)cached->action,
+			.fixed = true,
+			.rule = (uint32_t)cached->rule,
+			.slot = (uint32_t)cached->slot,
+			.steps = BP_WORK_POLICY_CACHED};
+		return cached;
 	}
 	bp_policy_decide(in->rules, v, d);
-	if (d->fixed)
-		bp_policy_cache_put(in->policy_cache, set, key, d);
+	return d->fixed ? bp_policy_cache_put(in->policy_cache, set, key, d) : NULL;
 }
 
-/* False: the connection is over its budget. */
-static bool decide(struct bp_mqtt_worker *in, struct bp_flow *f,
-	const struct bp_policy_packet_view *v, uint64_t topic, struct bp_policy_decision *d)
+/* False: the connection is over its budget. `topic` and *cached: of look_up(). */
+static bool decide_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_policy_packet_view *v, uint64_t topic, struct bp_policy_decision *d,
+	struct bp_policy_cached **cached)
 {
 	if (!bp_work_may(&in->work)) {
 		bp_tally(in, BP_C_POLICY_NOT_EVALUATED);
 		bp_enforce_undecided(in, f);
 		return false;
 	}
-	look_up(in, f, v, topic, d);
+	*cached = look_up(in, f, v, topic, d);
 	bp_work_add(&in->work, d->steps);
 	in->counters->v[BP_C_POLICY_BUCKET_EVICTED] += d->buckets_evicted;
 	in->counters->v[BP_C_POLICY_VALUE_MISSING] += d->values_missing;
@@ -125,18 +140,62 @@ static bool decide(struct bp_mqtt_worker *in, struct bp_flow *f,
 	return true;
 }
 
-void bp_policy_prefetch_decision(
-	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic)
+static bool decide(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_policy_packet_view *v, struct bp_policy_decision *d)
 {
-	if (!bp_policy_is_given(in))
-		return;
-	__builtin_prefetch(bp_policy_cache_set(in->policy_cache, f, topic));
-	if (f->client_id_len != 0)
+	struct bp_policy_cached *none;
+
+	return decide_publish(in, f, v, 0, d, &none);
+}
+
+bool bp_policy_recall(struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic,
+	uint32_t *memo_rule, uint32_t *slot)
+{
+	struct bp_policy_packet_view v;
+	const struct bp_policy_cached *cached;
+
+	/* in a fleet, topics are known by another hash: bp_topic_known_bits() */
+	if (!bp_policy_is_given(in) || in->fleet != NULL || (bp_topic_bits(topic) & ~f->known) != 0)
+		return false;
+	set_client(&v, in, f);
+	cached = bp_policy_cache_get(bp_policy_cache_set(in->policy_cache, f, topic),
+		bp_policy_cache_key(in->topic_key, in->gen, &v, topic));
+	if (cached == NULL || cached->action != BP_POLICY_ALLOW)
+		return false;
+	*memo_rule = bp_policy_cached_memo(cached);
+	*slot = (uint32_t)cached->slot;
+	return *memo_rule != BP_MEMO_UNKNOWN;
+}
+
+void bp_policy_count_allowed(struct bp_mqtt_worker *in, uint32_t slot)
+{
+	add(&in->policy_stats[slot < in->policy_slots ? slot : 0].matched);
+}
+
+void bp_policy_prefetch(const struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b)
+{
+	uint64_t decides = 0;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		const struct bp_flow *f = b->l[i].flow;
+
+		if (b->p[i].body == 0 || f->memo_hash == b->p[i].topic_hash)
+			continue;
+		decides |= (uint64_t)1 << i;
+		__builtin_prefetch(f->client_ip);
+		__builtin_prefetch(&f->session);
+		__builtin_prefetch(bp_policy_cache_set(in->policy_cache, f, b->p[i].topic_hash));
+	}
+	for (; decides != 0; decides &= decides - 1) {
+		const struct bp_flow *f = b->l[__builtin_ctzll(decides)].flow;
+
 		__builtin_prefetch(bp_reassembly_data(in->reassembly, f->client_id));
+	}
 }
 
 static enum bp_policy_next next_of(struct bp_mqtt_worker *in, struct bp_flow *f,
-	const struct bp_mqtt_publish *p, uint64_t topic, bool whole)
+	const struct bp_mqtt_publish *p, uint64_t topic, bool whole,
+	struct bp_policy_cached **cached)
 {
 	struct bp_policy_packet_view v;
 	struct bp_policy_decision d;
@@ -150,7 +209,7 @@ static enum bp_policy_next next_of(struct bp_mqtt_worker *in, struct bp_flow *f,
 	v.payload = whole ? p->payload : NULL;
 	v.payload_later = !whole;
 	v.packet_size = p->packet_len;
-	if (!decide(in, f, &v, topic, &d))
+	if (!decide_publish(in, f, &v, topic, &d, cached))
 		return BP_POLICY_DECIDE_EACH;
 	if (d.action == BP_POLICY_BLANK)
 		return BP_POLICY_BLANKED;
@@ -160,7 +219,8 @@ static enum bp_policy_next next_of(struct bp_mqtt_worker *in, struct bp_flow *f,
 }
 
 enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
-	const struct bp_mqtt_publish *p, uint64_t topic, bool whole)
+	const struct bp_mqtt_publish *p, uint64_t topic, bool whole,
+	struct bp_policy_cached **cached)
 {
 	const bool filed = p->alias != 0 && bp_alias_is_filed(in, f, p);
 	enum bp_policy_next next = BP_POLICY_ALL_ALLOWED;
@@ -168,7 +228,7 @@ enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow 
 	if (in->enforced != NULL)
 		in->enforced->filed = filed;
 	if (bp_policy_is_given(in))
-		next = next_of(in, f, p, topic, whole);
+		next = next_of(in, f, p, topic, whole, cached);
 	if ((next != BP_POLICY_BLANKED && !filed) || next == BP_POLICY_WAIT ||
 		bp_enforce_refused(in))
 		return next;
@@ -248,10 +308,10 @@ void bp_policy_connect(
 	v.keep_alive = c->keep_alive != 0 ? c->keep_alive : BP_POLICY_KEEP_ALIVE_NONE;
 	v.packet_size = c->packet_len;
 	v.connections = connections_of(in, f);
-	if (!decide(in, f, &v, 0, &d) || bp_enforce_refused(in) || c->will.topic == NULL)
+	if (!decide(in, f, &v, &d) || bp_enforce_refused(in) || c->will.topic == NULL)
 		return;
 	as_will(&v, &c->will);
-	(void)decide(in, f, &v, 0, &d);
+	(void)decide(in, f, &v, &d);
 }
 
 void bp_policy_connected(struct bp_mqtt_worker *in, struct bp_flow *f)
@@ -262,7 +322,7 @@ void bp_policy_connected(struct bp_mqtt_worker *in, struct bp_flow *f)
 	if (!bp_policy_is_given(in))
 		return;
 	view_init(&v, in, f, BP_POLICY_CONNECT);
-	(void)decide(in, f, &v, 0, &d);
+	(void)decide(in, f, &v, &d);
 	if (f->resync[BP_TO_BROKER].will)
 		bp_policy_unread(in, f, BP_TO_BROKER);
 }
@@ -349,7 +409,7 @@ void bp_policy_subscribe(
 	bp_mqtt_filters(&filters, &view, f->version, body, len);
 	for (; bp_mqtt_next_filter(&filters, &v.topic, &v.topic_len, &v.qos); i++) {
 		skip_share(&v);
-		if (!decide(in, f, &v, 0, &d) || bp_enforce_refused(in))
+		if (!decide(in, f, &v, &d) || bp_enforce_refused(in))
 			break;
 		if (d.action != BP_POLICY_BLANK)
 			continue;

@@ -2,31 +2,26 @@
 #ifndef BP_SERVICES_MQTT_POLICY_H
 #define BP_SERVICES_MQTT_POLICY_H
 
+#include "services/mqtt/burst.h"
 #include "services/mqtt/mqtt_worker.h"
 
 /* policy.c: the decisions of the policy about packets of a client, which are counted. */
+
+struct bp_policy_cached;
 
 static inline bool bp_policy_is_given(const struct bp_mqtt_worker *in)
 {
 	return in->rules->generation != 0 && in->rules->policy_given;
 }
 
-/* Before bp_policy_publish(), to load what it will read: who the client is, as soon as the
- * connection is known, and the decision, as soon as the topic is. */
-static inline void bp_policy_prefetch_client(
-	const struct bp_mqtt_worker *in, const struct bp_flow *f)
-{
-	if (!bp_policy_is_given(in))
-		return;
-	__builtin_prefetch(f->client_ip);
-	__builtin_prefetch(&f->session);
-}
-void bp_policy_prefetch_decision(
-	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic);
+/* Loads what bp_policy_publish() will read for a burst: who the clients are, whose topic is another
+ * one than before, and the decisions. The flows may be other ones. */
+void bp_policy_prefetch(const struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b);
 /*
  * Decides about a publication. `topic`: the hash of its topic. `whole`: its payload is complete. If
  * it is not, and a rule reads it, nothing is decided yet (BP_POLICY_WAIT): the packet is needed
- * whole, or is to be counted by bp_policy_unread().
+ * whole, or is to be counted by bp_policy_unread(). *cached remains unchanged, or is the entry
+ * of the decision, until the next one, to which the caller adds the rules that the topic matches.
  */
 enum bp_policy_next {
 	BP_POLICY_ALL_ALLOWED, /* all publications of the connection with this topic */
@@ -35,7 +30,16 @@ enum bp_policy_next {
 	BP_POLICY_BLANKED, /* this one has another topic at the broker */
 };
 enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
-	const struct bp_mqtt_publish *p, uint64_t topic, bool whole);
+	const struct bp_mqtt_publish *p, uint64_t topic, bool whole,
+	struct bp_policy_cached **cached);
+/*
+ * Whether all publications of the connection with this topic are allowed, by a decision that is
+ * kept with the rules that the topic matches: *memo_rule. If that is made use of, the decision is
+ * to be counted by bp_policy_count_allowed().
+ */
+bool bp_policy_recall(struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic,
+	uint32_t *memo_rule, uint32_t *slot);
+void bp_policy_count_allowed(struct bp_mqtt_worker *in, uint32_t slot);
 /* The connection of a CONNECT is one of its address, until it ends or another one begins with the
  * same ports. */
 void bp_policy_count(struct bp_mqtt_worker *in, struct bp_flow *f);

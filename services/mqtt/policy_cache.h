@@ -10,14 +10,19 @@
  * by a search each time. Only decisions that depend on nothing but what the key covers are here:
  * the generation of the rules, the topic, and who the client is. The key is a hash under the
  * segment's secret key, as the hash of a topic: a sender without it cannot construct a collision.
+ * The topic's match of mqtt.rules, which depends on less, is kept with the decision.
  */
 #define BP_POLICY_CACHE_SETS 8192u
 #define BP_POLICY_CACHE_WAYS 4u
 
 struct bp_policy_cached {
-	uint64_t key;    /* 0: free */
-	uint32_t result; /* rule << 3 | action, which may be BP_POLICY_UNDECIDED */
-	uint32_t slot;
+	uint64_t key;        /* 0: free */
+	uint64_t action : 3; /* may be BP_POLICY_UNDECIDED */
+	uint64_t rule : 20;
+	uint64_t slot : 20;
+	/* what the topic matches of mqtt.rules: memo_rule of a flow, or BP_MEMO_UNKNOWN, minus that
+	 */
+	uint64_t memo : 21;
 };
 
 struct bp_policy_cache {
@@ -26,6 +31,18 @@ struct bp_policy_cache {
 		__attribute__((aligned(64)));
 	uint32_t victim; /* the way that is replaced next */
 };
+
+static inline uint32_t bp_policy_cached_memo(const struct bp_policy_cached *c)
+{
+	return (uint32_t)c->memo + BP_MEMO_UNKNOWN;
+}
+
+static inline void bp_policy_cached_set_memo(struct bp_policy_cached *c, uint32_t memo_rule)
+{
+	const uint32_t memo = memo_rule - BP_MEMO_UNKNOWN;
+
+	c->memo = memo >> 21 == 0 ? memo : 0;
+}
 
 /* `topic`: bp_topic_hash() of the view's topic. */
 static inline uint64_t bp_policy_cache_key(
@@ -55,34 +72,32 @@ static inline struct bp_policy_cached *bp_policy_cache_set(
 		      (BP_POLICY_CACHE_SETS - 1)];
 }
 
-/* Returns whether it is there. */
-static inline bool bp_policy_cache_get(
-	const struct bp_policy_cached *set, uint64_t key, struct bp_policy_decision *d)
+/* The decision with this key; NULL: it is not there. */
+static inline struct bp_policy_cached *bp_policy_cache_get(
+	struct bp_policy_cached *set, uint64_t key)
 {
-	unsigned ways = 0, way;
+	unsigned ways = 0;
 
 	/* without a branch for each way, which cannot be predicted */
 	for (unsigned i = 0; i < BP_POLICY_CACHE_WAYS; i++)
 		ways |= (unsigned)(set[i].key == key) << i;
-	if (ways == 0)
-		return false;
-	way = (unsigned)__builtin_ctz(ways);
-	*d = (struct bp_policy_decision){.action = set[way].result & 7,
-		.fixed = true,
-		.rule = set[way].result >> 3,
-		.slot = set[way].slot};
-	return true;
+	return ways != 0 ? &set[__builtin_ctz(ways)] : NULL;
 }
 
-static inline void bp_policy_cache_put(struct bp_policy_cache *c, struct bp_policy_cached *set,
-	uint64_t key, const struct bp_policy_decision *d)
+/* Returns NULL if it does not fit. */
+static inline struct bp_policy_cached *bp_policy_cache_put(struct bp_policy_cache *c,
+	struct bp_policy_cached *set, uint64_t key, const struct bp_policy_decision *d)
 {
 	unsigned way = c->victim++ % BP_POLICY_CACHE_WAYS;
 
+	if ((d->rule | d->slot) >> 20 != 0)
+		return NULL;
 	for (unsigned i = 0; i < BP_POLICY_CACHE_WAYS; i++)
 		if (set[i].key == 0)
 			way = i;
-	set[way] = (struct bp_policy_cached){key, d->rule << 3 | d->action, d->slot};
+	set[way] = (struct bp_policy_cached){
+		.key = key, .action = d->action, .rule = d->rule, .slot = d->slot};
+	return &set[way];
 }
 
 _Static_assert(BP_POLICY_UNDECIDED < 8, "an action has 3 bits");

@@ -8,6 +8,7 @@
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
 #include "services/mqtt/policy.h"
+#include "services/mqtt/policy_cache.h"
 #include "services/mqtt/publications.h"
 #include "services/mqtt/sparkplug.h"
 #include "services/mqtt/stream.h"
@@ -390,6 +391,33 @@ static bool reads_data(
 	       bp_sparkplug_topic(topic, len, &t) && bp_sparkplug_is_data(t.type);
 }
 
+/* The rules that the topic matches, as memo_rule of a flow. */
+static uint32_t search(struct bp_mqtt_worker *in, const uint8_t *topic, uint16_t len)
+{
+	struct matched m = {.rules = in->rules};
+
+	match(in, topic, len, gather, &m);
+	/* other topics of the node may match */
+	if (in->rules->n_sparkplug != 0 && bp_sparkplug_is_topic(topic, len) &&
+		!(m.n == 1 && reads_data(in, m.rule[0], topic, len)))
+		return BP_MEMO_MULTIPLE;
+	return m.n > 1 ? BP_MEMO_MULTIPLE : m.n == 0 ? BP_RULE_NONE : m.rule[0];
+}
+
+/* The same, kept with the decision of the policy, if that is. */
+static uint32_t memo_of(struct bp_mqtt_worker *in, const uint8_t *topic, uint16_t len,
+	struct bp_policy_cached *cached)
+{
+	uint32_t rule = cached != NULL ? bp_policy_cached_memo(cached) : BP_MEMO_UNKNOWN;
+
+	if (rule == BP_MEMO_UNKNOWN) {
+		rule = search(in, topic, len);
+		if (cached != NULL)
+			bp_policy_cached_set_memo(cached, rule);
+	}
+	return rule;
+}
+
 /*
  * Writes the rules that the topic matches to the flow's memo. Both directions share the memo, so a
  * topic that is valid in only one of them is not stored. Neither is one whose publications the
@@ -402,8 +430,7 @@ static enum bp_policy_next look_up(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const uint8_t *topic = p->topic;
 	const uint16_t len = p->topic_len;
 	const uint64_t bits = bp_topic_known_bits(in, topic, len, hash);
-	struct matched m = {.rules = in->rules};
-	bool sparkplug = false; /* other topics of the node may match */
+	struct bp_policy_cached *cached = NULL;
 	enum bp_policy_next next = BP_POLICY_DECIDE_EACH;
 	bool counts;
 
@@ -414,17 +441,11 @@ static enum bp_policy_next look_up(struct bp_mqtt_worker *in, struct bp_flow *f,
 	else if (!counts)
 		bp_policy_unread(in, f, dir);
 	else if (payload != PAYLOAD_DECIDED)
-		next = bp_policy_publish(in, f, p, hash, payload == PAYLOAD_WHOLE);
+		next = bp_policy_publish(in, f, p, hash, payload == PAYLOAD_WHOLE, &cached);
 	if (next == BP_POLICY_BLANKED)
 		return next;
-	if (counts && in->rules->generation != 0) {
-		match(in, topic, len, gather, &m);
-		sparkplug = in->rules->n_sparkplug != 0 && bp_sparkplug_is_topic(topic, len) &&
-			    !(m.n == 1 && reads_data(in, m.rule[0], topic, len));
-	}
-	f->memo_rule = sparkplug || m.n > 1 ? BP_MEMO_MULTIPLE
-		       : m.n == 0           ? BP_RULE_NONE
-					    : m.rule[0];
+	f->memo_rule = counts && in->rules->generation != 0 ? memo_of(in, topic, len, cached)
+							    : BP_RULE_NONE;
 	f->memo_hash = hash;
 	f->memo_gen = next == BP_POLICY_ALL_ALLOWED && (bits & ~f->known) == 0 ? in->gen : 0;
 	return next;
@@ -481,12 +502,9 @@ static bool parse_known(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t fl
 	}
 	if (at > len)
 		return false;
-	bp_policy_prefetch_client(in, f);
 	*hash = bp_topic_hash(in, body + 2, p->topic_len);
-	if (!memo_matches(in, f, *hash)) {
-		bp_policy_prefetch_decision(in, f, *hash);
+	if (!memo_matches(in, f, *hash))
 		return false;
-	}
 	p->topic = body + 2;
 	p->packet_id = (uint16_t)id;
 	p->payload = body + at;
