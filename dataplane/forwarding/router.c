@@ -80,7 +80,8 @@ void bp_router_refresh(struct bp_worker *w)
 	r->source.any4 = r->source.any6 = false;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
 		const struct bp_interface *f = &r->fib->interfaces[i];
-		uint32_t flags = atomic_load_explicit(&f->flags, memory_order_relaxed);
+		/* stored last: an interface that is up has its MAC and MTU */
+		uint32_t flags = atomic_load_explicit(&f->flags, memory_order_acquire);
 		uint64_t mac = atomic_load_explicit(&f->mac, memory_order_relaxed);
 		bool up = (flags & FORWARDS) == FORWARDS && is_confirmed(r, i);
 

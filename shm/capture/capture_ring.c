@@ -50,9 +50,11 @@ void bp_capture_ring_attach(
 		head = end = 0;
 	*r = (struct bp_capture_ring){.shared = shared, .capacity = capacity};
 	end = (end + block - 1) / block * block;
+	/* announced before it is written to, as by bp_capture_ring_reserve() */
+	atomic_store_explicit(&shared->reserved, end, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
 	skip_remains(r, head, end);
 	r->head = r->end = r->reserved = end;
-	atomic_store_explicit(&shared->reserved, end, memory_order_relaxed);
 	atomic_store_explicit(&shared->head, end, memory_order_release);
 }
 

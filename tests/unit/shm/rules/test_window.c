@@ -409,7 +409,7 @@ static void moving_sums_are_exact(void **state)
 	open_table(8, 8);
 	set_rule(5, BP_WINDOW_SUM, 8, false);
 	for (unsigned i = 0; i < 4000; i++) {
-		__float128 sum = 0, magnitude = 0;
+		_Float128 sum = 0, magnitude = 0;
 
 		/* of all kinds, then of those that are representable, with both signs */
 		v[i] = i / 100 % 2 == 0 ? some[test_below(&seed, kinds)] : any_value(&seed) / 7;
