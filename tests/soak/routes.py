@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 
+import own_copy  # noqa: F401, I001: before churn, which reads the environment
 from churn import Field, kill_control_plane
 from router_lab import RIGHT, ROUTER, RoutedLab, make_router
 

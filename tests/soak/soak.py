@@ -13,6 +13,7 @@ import time
 import traceback
 from pathlib import Path
 
+import own_copy  # noqa: F401, I001: before lab, which reads the environment
 import gauges
 from conftest import running_pair
 from faults import CLOUD_NS, EDGE_NS, FAULTS

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a copy of the tested binary: a soak test takes hours, in which the working copy may be built again."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+DIRECTORY = tempfile.TemporaryDirectory(prefix="biplane-soak-")
+BIPLANE = Path(os.environ["BIPLANE"]).resolve()
+os.environ["BIPLANE"] = shutil.copy(BIPLANE, DIRECTORY.name)
+os.environ.setdefault("BP_ROUTE_LOAD", str(BIPLANE.parents[1] / "tests" / "e2e" / "route_load"))
