@@ -40,6 +40,24 @@ static json_t *collect(const struct bp_show_source *s, const char *name, char *e
 	return view;
 }
 
+/* Its segment remains after an orderly stop, too. */
+static bool runs(const json_t *view)
+{
+	const json_t *planes = json_object_get(view, "planes");
+
+	for (size_t i = 0; i < json_array_size(planes); i++)
+		if (json_is_true(json_object_get(json_array_get(planes, i), "running")))
+			return true;
+	return false;
+}
+
+static int exit_status(const json_t *view)
+{
+	if (json_is_true(json_object_get(view, "ok")))
+		return BP_EX_OK;
+	return runs(view) ? BP_EX_FAULTS : BP_EX_UNAVAILABLE;
+}
+
 static int status(const struct bp_config_instance *id, bool json)
 {
 	struct bp_instance_view v;
@@ -66,7 +84,7 @@ static int status(const struct bp_config_instance *id, bool json)
 		} else {
 			bp_status_view.print(view, false, stdout);
 		}
-		rc = json_is_true(json_object_get(view, "ok")) ? BP_EX_OK : BP_EX_FAULTS;
+		rc = exit_status(view);
 	}
 	json_decref(view);
 	bp_instance_view_close(&v);
