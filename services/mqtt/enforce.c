@@ -91,11 +91,11 @@ static void end(
 	in->enforced->n_answers = 0;
 	answer(in, false, BP_TCP_RST | BP_TCP_ACK, at, to_client);
 	a = answer(in, true, BP_TCP_RST | BP_TCP_ACK, to_client, at);
-	if (bp_stream_tracked(f, BP_FROM_BROKER))
+	if (bp_stream_tracked(f, BP_FROM_BROKER) && !in->enforced->behind_end)
 		put_reason(f, a);
 	if (a->len != 0)
 		a->tcp_flags = BP_TCP_FIN | BP_TCP_PSH | BP_TCP_ACK;
-	bp_stream_close(in, f, BP_C_POLICY_CLOSED);
+	bp_stream_close(in, f, in->enforced->behind_end ? BP_C_CONN_RST : BP_C_POLICY_CLOSED);
 	f->next[BP_TO_BROKER] = at;
 	f->proof |= BP_FLOW_REFUSED;
 }
@@ -315,7 +315,8 @@ static void of_client(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 	forward(in, f, frame, read, old < read ? old : read);
 	if (e->refused && !(f->proof & BP_FLOW_REFUSED)) {
 		if (e->verdict == BP_FRAME_DROP)
-			e->reason = BP_C_DROP_POLICY_REFUSED;
+			e->reason = e->behind_end ? BP_C_DROP_POLICY_AFTER_CLOSE
+						  : BP_C_DROP_POLICY_REFUSED;
 		end(in, f, frame, e->at);
 	}
 }
@@ -418,6 +419,14 @@ void bp_enforce_refuse(struct bp_mqtt_worker *in, struct bp_flow *f)
 	e->refused = true;
 	e->at = in->packet_seq;
 	f->stream[BP_TO_BROKER] = BP_STREAM_ENDED;
+}
+
+void bp_enforce_behind_end(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	if (in->enforced == NULL || in->enforced->refused)
+		return;
+	bp_enforce_refuse(in, f);
+	in->enforced->behind_end = true;
 }
 
 void bp_enforce_undecided(struct bp_mqtt_worker *in, struct bp_flow *f)

@@ -52,8 +52,9 @@ struct bp_enforced {
 	bool was_closed; /* the flow, before the segment */
 	bool reserved;   /* memory for its payload; the stream continues where bp_judged_end() is */
 	bool refused;
-	bool filed;  /* the PUBLISH has the alias of a topic that was overwritten */
-	uint32_t at; /* sequence number of the refused packet, or of its part in this segment */
+	bool behind_end; /* what is refused is behind the end of the stream */
+	bool filed;      /* the PUBLISH has the alias of a topic that was overwritten */
+	uint32_t at;     /* sequence number of the refused packet, or of its part in this segment */
 	/* the packet that is being read, or the part of it that arrived, and the number of its
 	 * first byte: of a WebSocket only the bytes from unmasked_seq on have such numbers */
 	const uint8_t *packet;

@@ -16,6 +16,9 @@ void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 void bp_enforce_spoofed(struct bp_mqtt_worker *in);
 /* The packet that is being read is refused: its connection ends. */
 void bp_enforce_refuse(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* Bytes of the client behind the end of its stream, which a DISCONNECT or the broker's FIN is: they
+ * are not forwarded, and the connection is reset. */
+void bp_enforce_behind_end(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* There is no decision about it: mqtt.policy.fail. */
 void bp_enforce_undecided(struct bp_mqtt_worker *in, struct bp_flow *f);
 

@@ -413,7 +413,7 @@ uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 				return all;
 			bp_tally(in, BP_C_AFTER_DISCONNECT);
 			if (dir == BP_TO_BROKER)
-				bp_enforce_refuse(in, f);
+				bp_enforce_behind_end(in, f);
 			return all;
 		default:
 			return all; /* opaque */

@@ -555,6 +555,39 @@ static void receive_end(void *arg, const uint8_t *frame, uint32_t len, bool to_c
 	ends += (f.tcp_flags & TH_RST) != 0;
 }
 
+/* Data that crosses the FIN of the broker is behind the end of the stream: nothing was refused. */
+static void behind_the_end(void **state)
+{
+	(void)state;
+	for (unsigned disconnects = 0; disconnects < 2; disconnects++) {
+		struct peer c;
+		uint32_t n;
+
+		open_rig(BP_POLICY_FAIL_CLOSED);
+		rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+		load();
+		c = connected(5);
+		publish(&c, 5, "t/x");
+		if (disconnects)
+			rig_send(&rig, &c, CLIENT, "\xe0\0", 2);
+		else
+			rig_segment(&rig, &c, BROKER, TH_ACK | TH_FIN, c.seq[BROKER], c.seq[CLIENT],
+				NULL, 0);
+		n = received(&broker);
+		publish(&c, 5, "t/x");
+		assert_int_equal(received(&broker), n);
+		assert_int_equal(broker.resets, 1);
+		assert_int_equal(broker.reset_at, broker.first + n);
+		assert_int_equal(client.resets, 1);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_CLOSED), 0);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_RST), 1);
+		assert_int_equal(rig_count(&rig, BP_C_DROP_POLICY_REFUSED), 0);
+		assert_int_equal(rig_count(&rig, BP_C_DROP_POLICY_AFTER_CLOSE), 1);
+		assert_int_equal(rig_count(&rig, BP_C_AFTER_DISCONNECT), 1);
+		rig_close(&rig);
+	}
+}
+
 /* The broker has not the byte before those that were judged, and there is no memory for more. */
 static void one_end_without_memory(void **state)
 {
@@ -1004,6 +1037,7 @@ int main(void)
 		cmocka_unit_test(reset_with_payload),
 		cmocka_unit_test(held_before_a_reload),
 		cmocka_unit_test(bytes_from_before_a_reload),
+		cmocka_unit_test(behind_the_end),
 		cmocka_unit_test(one_end_without_memory),
 		cmocka_unit_test(one_end),
 		cmocka_unit_test(syn_after_a_refusal),
