@@ -494,8 +494,9 @@ void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet
 		d->steps += STEP_RULE + r->topic_len / STEP_TEXT;
 		if (met != NO)
 			met = both(met, value_is(rs, r, p, d));
-		if (met != NO)
-			met = both(met, rate_is(r, p, d));
+		/* of a packet that may not be one of the rule's, the rate counts nothing */
+		if (met == YES)
+			met = rate_is(r, p, d);
 		if (met == NO)
 			continue;
 		if (met == UNKNOWN && p->earlier) {

@@ -28,38 +28,57 @@ static bool swap(_Atomic uint64_t *p, uint64_t *expected, uint64_t v)
 		p, expected, v, memory_order_relaxed, memory_order_relaxed);
 }
 
-#define NEVER UINT64_MAX
+/* Buckets of a set that clients and topics leave to addresses, and so the others are left to them,
+ * however long those of addresses take until they are full. */
+#define LASTING_MIN (BP_POLICY_BUCKET_WAYS / 2)
 
-/* Of a bucket that is taken over: how far it is from full; NEVER: it is not taken over by `key`. */
-static uint64_t loss(uint64_t owner, uint64_t full_ns, uint64_t key, uint64_t now_ns)
+static bool is_lasting(uint64_t key)
 {
-	const uint64_t lasting = owner & BP_POLICY_KEY_LASTING ? 1ull << 63 : 0;
-
-	if (owner == 0 || full_ns <= now_ns)
-		return 0;
-	return lasting != 0 && (key & BP_POLICY_KEY_LASTING) == 0
-		       ? NEVER
-		       : ((full_ns - now_ns) >> 1 | lasting);
+	return key & BP_POLICY_KEY_LASTING;
 }
 
-/* The bucket of the key in its set, or the one to take over for it; NULL: none. */
+/* A bucket that is not full, as it was read. */
+struct in_use {
+	uint64_t key; /* 0: there is none */
+	uint64_t full_ns;
+};
+
+/* Whether a bucket may be taken over by `key`; `lasting`: of addresses in the set. */
+static bool may_take(const struct in_use *b, uint64_t key, unsigned lasting)
+{
+	if (b->key == 0 || is_lasting(b->key) == is_lasting(key))
+		return true;
+	return is_lasting(key) ? lasting < LASTING_MIN : lasting > LASTING_MIN;
+}
+
+/* The bucket of the key in its set, or the one to take over for it: a full one, or, of those that
+ * it may take, the one that is full the soonest, of an address the last. */
 static struct bp_policy_bucket *find(
 	const struct bp_policy_rates *t, uint64_t key, uint64_t now_ns, bool *found)
 {
 	struct bp_policy_bucket *set =
 		&t->bucket[(key >> 8) * BP_POLICY_BUCKET_WAYS & (t->len - 1)];
+	struct in_use use[BP_POLICY_BUCKET_WAYS];
 	struct bp_policy_bucket *first = NULL;
-	uint64_t lowest = NEVER;
+	uint64_t lowest = UINT64_MAX;
+	unsigned lasting = 0;
 
 	for (unsigned w = 0; w < BP_POLICY_BUCKET_WAYS; w++) {
-		const uint64_t owner = load(&set[w].key);
-		uint64_t lost;
-
-		*found = owner == key;
+		use[w] = (struct in_use){load(&set[w].key), load(&set[w].full_ns)};
+		*found = use[w].key == key;
 		if (*found)
 			return &set[w];
-		lost = loss(owner, load(&set[w].full_ns), key, now_ns);
-		if (lost < lowest) {
+		if (use[w].full_ns <= now_ns)
+			use[w].key = 0;
+		lasting += is_lasting(use[w].key);
+	}
+	for (unsigned w = 0; w < BP_POLICY_BUCKET_WAYS; w++) {
+		const uint64_t lost = use[w].key == 0
+					      ? 0
+					      : ((use[w].full_ns - now_ns) >> 1 |
+							(uint64_t)is_lasting(use[w].key) << 63);
+
+		if (lost < lowest && may_take(&use[w], key, lasting)) {
 			lowest = lost;
 			first = &set[w];
 		}

@@ -15,8 +15,9 @@
  *
  * At the bound the bucket that is full the soonest is taken over. One of a sender above its rate is
  * the last to be full, so that new senders do not restore it before those that they add. A client
- * may have any number of identifiers and topics, but not of addresses: buckets of addresses are
- * taken over for other addresses only, and without another bucket nothing is stored.
+ * may have any number of identifiers and topics, but not of addresses: half of a set is taken over
+ * for addresses only. The other half is not: so no number of addresses, with rates that take long,
+ * keeps clients from having one.
  */
 struct bp_policy_bucket {
 	_Atomic uint64_t key;     /* 0: free */

@@ -102,7 +102,7 @@ static void full_table(void **state)
 	assert_false(evicted);
 }
 
-/* Keys without the bit take no bucket with it. */
+/* Keys without the bit leave two of each set to those with it, and have the other two. */
 static void lasting_keys(void **state)
 {
 	const uint64_t lasting = 0x100 | BP_POLICY_KEY_LASTING;
@@ -116,16 +116,34 @@ static void lasting_keys(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		assert_false(exceeded(lasting, 1000 * MS));
 	assert_true(exceeded(lasting, 1000 * MS));
-	/* all four are of addresses: others are not stored */
+	/* they take free ones */
+	memset(bucket, 0, sizeof(bucket));
+	while (!exceeded(lasting, 1000 * MS))
+		continue;
+	/* all four are of addresses: clients take those that are full the soonest, down to two */
 	for (uint64_t i = 1; i < 4; i++)
 		assert_false(exceeded(lasting + 0x100 * i, 1000 * MS));
-	for (unsigned i = 0; i < 20; i++) {
-		assert_false(exceeded(1, 1000 * MS));
+	assert_false(exceeded(lasting + 0x100, 1000 * MS));
+	for (uint64_t key = 1; key < 9; key += 4) {
+		for (unsigned i = 0; i < 5; i++) {
+			assert_false(exceeded(key, 1000 * MS));
+			assert_int_equal(evicted, i == 0);
+		}
+		assert_true(exceeded(key, 1000 * MS));
+	}
+	assert_false(exceeded(9, 1000 * MS));
+	assert_true(exceeded(lasting, 1000 * MS));
+	for (unsigned i = 0; i < 3; i++)
+		assert_false(exceeded(lasting + 0x100, 1000 * MS));
+	assert_true(exceeded(lasting + 0x100, 1000 * MS));
+	/* and any number of addresses take none of these from the clients */
+	for (uint64_t i = 4; i < 400; i++) {
+		assert_false(exceeded(lasting + 0x100 * i, 1000 * MS));
 		assert_true(evicted);
 	}
-	assert_false(exceeded(lasting + 0x400, 1000 * MS));
-	assert_true(evicted);
-	assert_false(exceeded(1, 2000 * MS));
+	assert_false(exceeded(9, 1000 * MS));
+	assert_false(evicted);
+	assert_false(exceeded(13, 2000 * MS));
 	assert_false(evicted);
 }
 
