@@ -101,9 +101,9 @@ static int compare(struct bp_policy_level a, const struct bp_policy_level *b, bo
 		return 1;
 	if (wild && is_char(b, '#'))
 		return relation == BP_POLICY_OVERLAPS ? 1 : -1;
-	/* any text may be that of an unknown client */
+	/* any text may be that of an unknown client, but none */
 	if (is_char(&a, '+') || h.unknown)
-		return 0;
+		return h.unknown && b->n == 0 ? -1 : 0;
 	if (h.is)
 		a = (struct bp_policy_level){h.p, h.n};
 	if (a.p == NULL || (h.is && a.n == 0))

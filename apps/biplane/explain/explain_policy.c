@@ -188,14 +188,63 @@ void bp_explain_policy(
 
 /* ---- a topic ---- */
 
-/* Of any client: the text of a placeholder may be that of the level. */
+/* The level of the topic at which the filter has `placeholder` first; *n: its bytes. NULL: it has
+ * none. */
+static const char *text_of(const struct bp_ruleset *rs, const struct bp_policy_rule *r,
+	const char *topic, const char *placeholder, uint32_t *n)
+{
+	const char *filter = (const char *)rs + r->topic, *end = filter + r->topic_len;
+	const size_t len = strlen(placeholder);
+
+	while (filter != end) {
+		const char *slash = memchr(filter, '/', (size_t)(end - filter));
+		const size_t level = (size_t)((slash != NULL ? slash : end) - filter);
+
+		*n = (uint32_t)strcspn(topic, "/");
+		if (level == len && memcmp(filter, placeholder, len) == 0)
+			return topic;
+		if (slash == NULL || topic[*n] == '\0')
+			return NULL;
+		filter = slash + 1;
+		topic += *n + 1;
+	}
+	return NULL;
+}
+
+/* Whether a rule with this pattern, or none, may be about `text`. */
+static bool fits(const struct bp_ruleset *rs, uint32_t pattern, uint16_t len, uint16_t star,
+	const char *text, uint32_t n)
+{
+	return len == 0 || bp_policy_pattern_is((const uint8_t *)rs + pattern, len, star,
+				   (const uint8_t *)text, n);
+}
+
+/* Of any client that the rule is about: it has the text of a level with a placeholder. */
 static bool may_match(
 	const struct bp_ruleset *rs, const struct bp_policy_rule *r, const char *topic)
 {
-	const struct bp_policy_packet_view p = {
+	struct bp_policy_packet_view p = {
 		.topic = (const uint8_t *)topic, .topic_len = (uint32_t)strlen(topic)};
+	uint32_t client_len, user_len;
+	const char *client = text_of(rs, r, topic, BP_POLICY_CLIENT_LEVEL, &client_len);
+	const char *user = text_of(rs, r, topic, BP_POLICY_USER_LEVEL, &user_len);
 
+	if (client != NULL) {
+		p.client = (const uint8_t *)client;
+		p.client_len = (uint16_t)client_len;
+	}
+	if (user != NULL) {
+		p.user = (const uint8_t *)user;
+		p.user_len = (uint16_t)user_len;
+	}
+	if ((client != NULL &&
+		    !fits(rs, r->client, r->client_len, r->client_star, client, client_len)) ||
+		(user != NULL &&
+			(r->identity == BP_POLICY_ANONYMOUS ||
+				!fits(rs, r->user, r->user_len, r->user_star, user, user_len))))
+		return false;
 	return (r->packet == BP_POLICY_ANY || r->packet == BP_POLICY_PUBLISH) &&
+	       !r->has_keep_alive && r->connections == 0 &&
 	       (r->topic_len == 0 || bp_policy_topic_is((const uint8_t *)rs + r->topic,
 					     r->topic_len, BP_POLICY_MATCHES, &p));
 }

@@ -528,6 +528,18 @@ static void set_policy(void)
 			.topic = "plant/#",
 			.action = BP_POLICY_ALLOW},
 		{.name = "reading", .packet = BP_POLICY_SUBSCRIBE, .action = BP_POLICY_ALLOW},
+		/* of no publication on office/door */
+		{.name = "slow",
+			.topic = "office/#",
+			.has_keep_alive = true,
+			.has_keep_above = true,
+			.keep_above = 10,
+			.action = BP_POLICY_CLOSE},
+		{.name = "pumps",
+			.topic = "office/{client}/#",
+			.client = "pump-*",
+			.action = BP_POLICY_ALLOW},
+		{.name = "twice", .topic = "office/+/{user}/{user}", .action = BP_POLICY_CLOSE},
 	};
 
 	rig.mqtt.policy = (struct bp_policy_spec){.given = true,
@@ -561,6 +573,14 @@ static void decisions_of_the_policy(void **state)
 		"|ok PUBLISH: rule plant allows it");
 	json_decref(x);
 	x = topic("office/door");
+	assert_string_equal(policy_checks(x), "info PUBLISH: the default observes it");
+	json_decref(x);
+	x = topic("office/pump-1");
+	assert_string_equal(policy_checks(x),
+		"ok PUBLISH: rule pumps allows it with client_id pump-*, topic office/{client}/#"
+		"|info PUBLISH: the default observes all others");
+	json_decref(x);
+	x = topic("office/door/anna/bob");
 	assert_string_equal(policy_checks(x), "info PUBLISH: the default observes it");
 	json_decref(x);
 	rig_connect(&rig, &peer, 4, "oven");
