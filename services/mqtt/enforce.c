@@ -119,6 +119,7 @@ static void after_end(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 static void unjudged(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, uint32_t at)
 {
+	bp_policy_report_undecided(in, f, NULL, UINT32_MAX, BP_EVENT_POLICY_NOT_INSPECTED);
 	if (!fails_closed(in)) {
 		bp_tally(in, BP_C_POLICY_FAILED_OPEN);
 		return;

@@ -196,8 +196,7 @@ static void apply_session(
 	f->session = (uint8_t)((r->session & ~BP_SESSION_NO_ID) | BP_SESSION_ADOPTED | identity);
 	if (!known)
 		bp_mqtt_adopt_identity(in, f, r, connect);
-	f->has_alias_max =
-		(f->has_alias_max & (BP_FLOW_JUDGED | BP_FLOW_COUNTED)) | r->has_alias_max;
+	f->has_alias_max = (f->has_alias_max & (uint8_t)~BP_ALIAS_MAX_EITHER) | r->has_alias_max;
 	bp_policy_reload_mark(in, f); /* the other gateway may have another policy */
 	f->suspicious = r->suspicious;
 	f->publishes = r->publishes;

@@ -98,6 +98,8 @@ extern const uint16_t bp_mqtt_suspicious_counter[16];
 #define BP_FLOW_COUNTED 0x40
 /* And the policy has changed since its CONNECT: policy_reload.c */
 #define BP_FLOW_REJUDGE 0x20
+/* And there was an event with this cause, from BP_EVENT_POLICY_UNDECIDED on. */
+#define BP_FLOW_REPORTED(cause) (uint8_t)(0x04 << ((cause)-BP_EVENT_POLICY_UNDECIDED))
 #define BP_ALIAS_MAX_EITHER 0x03
 
 #define BP_NO_FLOW UINT32_MAX

@@ -70,6 +70,22 @@ static void add(_Atomic uint64_t *n)
 		n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
+void bp_policy_report_undecided(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_policy_packet_view *v, uint32_t rule, enum bp_event_policy_cause cause)
+{
+	const bool closes = in->enforced != NULL && in->rules->policy_fail == BP_POLICY_FAIL_CLOSED;
+	const struct bp_policy_decision d = {
+		.action = closes ? BP_POLICY_CLOSE : BP_POLICY_UNDECIDED, .rule = rule};
+	struct bp_policy_packet_view unknown;
+
+	if (f->has_alias_max & BP_FLOW_REPORTED(cause))
+		return;
+	f->has_alias_max |= BP_FLOW_REPORTED(cause);
+	if (v == NULL)
+		view_init(&unknown, in, f, BP_POLICY_ANY);
+	bp_event_policy(in, f, v != NULL ? v : &unknown, &d, cause);
+}
+
 static void count(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_policy_packet_view *v, struct bp_policy_decision *d)
 {
@@ -78,6 +94,7 @@ static void count(struct bp_mqtt_worker *in, struct bp_flow *f,
 	if (d->action == BP_POLICY_UNDECIDED) {
 		bp_tally(in, BP_C_POLICY_UNDECIDED);
 		add(&s->undecided);
+		bp_policy_report_undecided(in, f, v, d->rule, BP_EVENT_POLICY_UNDECIDED);
 		bp_enforce_undecided(in, f);
 		return;
 	}
@@ -128,6 +145,7 @@ static bool decide_publish(struct bp_mqtt_worker *in, struct bp_flow *f,
 {
 	if (!bp_work_may(&in->work)) {
 		bp_tally(in, BP_C_POLICY_NOT_EVALUATED);
+		bp_policy_report_undecided(in, f, v, UINT32_MAX, BP_EVENT_POLICY_NOT_EVALUATED);
 		bp_enforce_undecided(in, f);
 		return false;
 	}
@@ -373,6 +391,7 @@ void bp_policy_unread(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 	if (dir != BP_TO_BROKER || !bp_policy_is_given(in))
 		return;
 	bp_tally(in, BP_C_POLICY_NOT_EVALUATED);
+	bp_policy_report_undecided(in, f, NULL, UINT32_MAX, BP_EVENT_POLICY_NOT_EVALUATED);
 	bp_enforce_undecided(in, f);
 }
 

@@ -65,6 +65,11 @@ void bp_event_policy(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const struct bp_policy_packet_view *v, const struct bp_policy_decision *d,
 	enum bp_event_policy_cause cause);
 
+/* There is no decision: an event, if it is the first of the connection with this cause. `v`: NULL:
+ * the packet is not known. `rule`: the index of the one that asks for more; UINT32_MAX: none. */
+void bp_policy_report_undecided(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_policy_packet_view *v, uint32_t rule, enum bp_event_policy_cause cause);
+
 /*
  * policy_reload.c, on_reload: close. The rules are others: begins to mark the connections whose
  * CONNECT an earlier policy has judged. A worker's tick marks some of them; each is decided about

@@ -18,7 +18,8 @@ enum bp_event_type {
 	BP_EVENT_FAULT,      /* both planes */
 	BP_EVENT_CONFIG,     /* control plane */
 	BP_EVENT_PLANE,      /* both planes; readers add the restarts by the supervisor */
-	BP_EVENT_POLICY,     /* data plane, workers; the action is enum bp_policy_packet */
+	BP_EVENT_POLICY,     /* data plane, workers; the action is enum bp_policy_packet, the reason
+				enum bp_policy_action: UNDECIDED if it was forwarded without */
 	/* made by readers, in no ring */
 	BP_EVENT_ALARM, /* from the alarm log */
 	BP_EVENT_DROPS, /* from the counters */
@@ -46,6 +47,11 @@ enum bp_event_end {
 enum bp_event_policy_cause {
 	BP_EVENT_POLICY_PACKET,
 	BP_EVENT_POLICY_RELOAD, /* the packet was forwarded, and a later policy refuses it */
+	/* There is no decision. Of each, a connection has one event. */
+	BP_EVENT_POLICY_UNDECIDED,     /* what a rule asks for is not known */
+	BP_EVENT_POLICY_NOT_EVALUATED, /* the packet was not read; BP_POLICY_ANY: its type is not
+					  known */
+	BP_EVENT_POLICY_NOT_INSPECTED, /* nor was any: as before */
 };
 
 /* Reasons as in `biplane show not-inspected`: these, or BP_EVENT_UNREAD_COUNTER + the distance of a

@@ -242,6 +242,7 @@ static void set_rule_and_topic(json_t *o, const struct bp_event *e)
 static json_t *policy(const struct bp_event_json *x, const struct bp_event *e, json_t *event)
 {
 	static const char *const packet[] = {
+		[BP_POLICY_ANY] = "",
 		[BP_POLICY_CONNECT] = "connect",
 		[BP_POLICY_WILL] = "will",
 		[BP_POLICY_PUBLISH] = "publish",
@@ -251,10 +252,14 @@ static json_t *policy(const struct bp_event_json *x, const struct bp_event *e, j
 		[BP_POLICY_OBSERVE] = "observe",
 		[BP_POLICY_CLOSE] = "close",
 		[BP_POLICY_BLANK] = "blank",
+		[BP_POLICY_UNDECIDED] = "pass",
 	};
 	static const char *const cause[] = {
 		[BP_EVENT_POLICY_PACKET] = "packet",
 		[BP_EVENT_POLICY_RELOAD] = "reload",
+		[BP_EVENT_POLICY_UNDECIDED] = "undecided",
+		[BP_EVENT_POLICY_NOT_EVALUATED] = "not_evaluated",
+		[BP_EVENT_POLICY_NOT_INSPECTED] = "not_inspected",
 	};
 	const struct tuple t = tuple_of(e);
 	const char *name = NAME(packet, e->action), *taken = NAME(action, e->reason);
@@ -265,7 +270,9 @@ static json_t *policy(const struct bp_event_json *x, const struct bp_event *e, j
 		return NULL;
 	set_port(x, event, e->port);
 	set_tuple(event, &t);
-	o = json_pack("{ss ss}", "action", taken, "packet", name);
+	o = json_pack("{ss}", "action", taken);
+	if (name[0] != '\0')
+		set(o, "packet", json_string(name));
 	if (e->cause != BP_EVENT_POLICY_PACKET)
 		set(o, "reason", json_string(why));
 	set_rule_and_topic(o, e);

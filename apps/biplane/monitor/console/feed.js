@@ -49,7 +49,7 @@ export function summary(event) {
       return [o.name, o.hung ? "no heartbeat" : o.after_crash ? "after a crash" : o.pid ? `process ${o.pid}` : ""]
         .filter(Boolean).join(", ");
     case "policy":
-      return [o.packet, o.topic, o.client_id || address(event.src_ip, event.src_port), o.rule && `rule ${o.rule}`]
+      return [o.packet, o.topic, o.client_id || address(event.src_ip, event.src_port), o.rule && `rule ${o.rule}`, o.reason]
         .filter(Boolean).join(", ");
     default:
       return Object.entries(o).filter(([, v]) => typeof v !== "object").map(([k, v]) => `${k} ${v}`).join(", ");
