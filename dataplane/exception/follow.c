@@ -11,6 +11,7 @@
 #include "daemon/log.h"
 
 #define MTU_MIN 68u
+#define NEW_POLLS 100 /* about two seconds */
 
 static uint64_t table_mac(const struct bp_interface *t)
 {
@@ -173,7 +174,7 @@ static void follow_new(struct bp_followed *o, unsigned ifindex)
 		return;
 	o->ifindex = ifindex;
 	o->carrier_known = false;
-	o->is_new = true;
+	o->new_polls = NEW_POLLS;
 }
 
 /* In one state of the table: it has the number of a new kernel interface before its MAC. */
@@ -188,14 +189,28 @@ static bool has_values_of_port(const struct bp_follow *f, unsigned p)
 	return same && seq % 2 == 0 && atomic_load_explicit(&t->seq, memory_order_relaxed) == seq;
 }
 
+/* Whoever else sets a value of a new interface at once, before the table had those of the port, is
+ * followed from the next poll on. */
+static void wait_for_values(struct bp_follow *f, unsigned p)
+{
+	struct bp_followed *o = &f->of[p];
+
+	if (has_values_of_port(f, p)) {
+		o->new_polls = 0;
+	} else if (--o->new_polls == 0) {
+		o->mac = port_mac(p);
+		o->mtu = f->ports[p].mtu;
+	}
+}
+
 static bool follow_port(struct bp_follow *f, unsigned p)
 {
 	const struct bp_interface *t = &f->table[p];
 	unsigned what = bp_follow_decide(&f->of[p], t, port_mac(p), f->ports[p].mtu);
 	bool changed = false;
 
-	if (f->of[p].is_new) {
-		f->of[p].is_new = !has_values_of_port(f, p);
+	if (f->of[p].new_polls != 0) {
+		wait_for_values(f, p);
 		return false;
 	}
 	if (what & BP_FOLLOW_MAC)

@@ -27,8 +27,9 @@ struct bp_followed {
 	uint32_t mtu;
 	uint32_t ifindex; /* of the kernel interface that is followed */
 	bool carrier, carrier_known;
-	/* The table does not have the values yet that a new kernel interface got from its port. */
-	bool is_new;
+	/* Polls in which the table may not have the values yet that a new kernel interface got
+	 * from its port; 0: what it has is the operator's. */
+	uint8_t new_polls;
 };
 
 #define BP_FOLLOW_MAC 1u

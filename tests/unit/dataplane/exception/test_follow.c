@@ -293,8 +293,22 @@ static void removed_interface_is_restored(void **state)
 	table_set(0, word(78), ports[0].mtu); /* the operator */
 	assert_int_equal(bp_follow_poll(&follow), 1u << 0);
 	assert_int_equal(mac_of_port(0), word(78));
-
 	bp_exception_thread_stop(t);
+}
+
+/* Another program changes a new interface before the table had what it got from its port. */
+static void new_interface_is_changed_at_once(void **state)
+{
+	unsigned polls = 0;
+
+	follow.of[0].ifindex = 0; /* as before it was created again */
+	table_set(0, word(79), ports[0].mtu);
+	while (bp_follow_poll(&follow) == 0) {
+		assert_int_equal(mac_of_port(0), word(78));
+		assert_in_range(++polls, 1, 1000);
+	}
+	assert_in_range(polls, 10, 1000);
+	assert_int_equal(mac_of_port(0), word(79));
 }
 
 static void add_port(unsigned p)
@@ -393,6 +407,7 @@ int main(void)
 		cmocka_unit_test(kernel_link_state_takes_precedence),
 		cmocka_unit_test(kernel_takes_frames),
 		cmocka_unit_test(removed_interface_is_restored),
+		cmocka_unit_test(new_interface_is_changed_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
