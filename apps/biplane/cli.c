@@ -223,7 +223,7 @@ bool bp_cli_duration(const char *text, uint64_t min_s, uint64_t max_s, uint64_t 
 
 bool bp_cli_split(const char *word, const char **name, const char **value)
 {
-	char *equals = strchr(word, '=');
+	char *equals = (char *)strchr(word, '='); /* a word of argv, which may be changed */
 
 	if (equals == NULL || equals == word || equals[1] == '\0')
 		return false;

@@ -20,6 +20,7 @@ bool bp_capture_filter_compile(struct bp_capture_filter *f, const struct bp_capt
 	if (f->insn == NULL)
 		return false;
 	memcpy(f->insn, r->insn, size);
+	f->n_insns = r->n_insns;
 	f->native = bp_filter_native_compile(f->insn, r->n_insns, &f->native_size);
 	f->engine = f->native != NULL ? BP_CAPTURE_NATIVE : BP_CAPTURE_INTERPRETER;
 	return true;
@@ -36,9 +37,10 @@ static bool interpret(const struct bp_capture_filter *f, struct rte_mbuf *m, uin
 {
 	const uint32_t len = RTE_MIN(m->pkt_len, BP_CAPTURE_SNAP_MAX);
 	const uint8_t *data = rte_pktmbuf_read(m, 0, len, scratch);
-	const struct bpf_insn *insn = (const struct bpf_insn *)(const void *)f->insn;
+	const struct bpf_program program = {f->n_insns, (struct bpf_insn *)(void *)f->insn};
+	const struct pcap_pkthdr header = {.caplen = len, .len = m->pkt_len};
 
-	return data != NULL && bpf_filter(insn, data, m->pkt_len, len) != 0;
+	return data != NULL && pcap_offline_filter(&program, &header, data) != 0;
 }
 
 uint64_t bp_capture_filter_match(

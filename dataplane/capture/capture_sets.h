@@ -27,6 +27,7 @@ struct bp_capture_filter {
 	bp_filter_native_fn native; /* BP_CAPTURE_NATIVE */
 	size_t native_size;
 	struct bp_capture_insn *insn;
+	uint32_t n_insns;
 };
 
 struct bp_capture_active {

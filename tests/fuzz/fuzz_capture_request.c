@@ -89,8 +89,9 @@ static void compare(const struct bp_capture_filter *f, const uint8_t *frame, siz
 	const size_t half = n / 2;
 	uint8_t *whole = exact_copy(frame, n), *first = exact_copy(frame, half),
 		*rest = exact_copy(frame + half, n - half);
-	const struct bpf_insn *insn = (const struct bpf_insn *)(const void *)f->insn;
-	const bool want = insn == NULL || bpf_filter(insn, whole, (u_int)n, (u_int)n) != 0;
+	const struct bpf_program program = {f->n_insns, (struct bpf_insn *)(void *)f->insn};
+	const struct pcap_pkthdr header = {.caplen = (bpf_u_int32)n, .len = (bpf_u_int32)n};
+	const bool want = f->insn == NULL || pcap_offline_filter(&program, &header, whole) != 0;
 	struct bp_capture_filter interpreted = *f;
 	struct rte_mbuf one, chain, next, *m[] = {&one, &chain, &one};
 

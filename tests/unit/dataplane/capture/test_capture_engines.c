@@ -20,8 +20,11 @@ static uint8_t scratch[BP_CAPTURE_SNAP_MAX + 1];
 
 static bool oracle(const uint8_t *frame, uint32_t len)
 {
-	return bpf_filter((const struct bpf_insn *)(const void *)request.insn, frame, len, len) !=
-	       0;
+	const struct bpf_program program = {
+		request.n_insns, (struct bpf_insn *)(void *)request.insn};
+	const struct pcap_pkthdr header = {.caplen = len, .len = len};
+
+	return pcap_offline_filter(&program, &header, frame) != 0;
 }
 
 /* A frame in `parts` buffers. */
