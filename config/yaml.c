@@ -298,16 +298,21 @@ static bool one_document(struct builder *b)
 	return false;
 }
 
+static bool is_empty(struct fy_token *token)
+{
+	return fy_token_get_text_length(token) == 0 && fy_token_scalar_style(token) == FYSS_PLAIN;
+}
+
 static bool take_event(struct builder *b, struct fy_event *e)
 {
 	const struct fy_mark *mark = fy_event_start_mark(e);
 	struct fy_token *token;
 
-	/* An empty value has no token, and libfyaml then gives no position: the position of the key
-	 * is used. */
+	/* An empty value has no token, and libfyaml then gives no position; that of 0.8 has a token
+	 * behind the key. The position of the key is used. */
 	token = e->type == FYET_SCALAR ? fy_event_get_token(e) : NULL;
 	if (e->type == FYET_SCALAR)
-		mark = token != NULL ? fy_token_start_mark(token) : NULL;
+		mark = token != NULL && !is_empty(token) ? fy_token_start_mark(token) : NULL;
 	if (mark != NULL) {
 		b->line = (uint32_t)mark->line + 1;
 		b->column = (uint32_t)mark->column + 1;

@@ -663,7 +663,7 @@ static void redis_has_no_memory(void **state)
 	assert_each_once(f, 1, 25);
 }
 
-/* Also one that only scripts run. */
+/* Also one that only scripts run. Redis 7.2 changed both texts. */
 static void missing_permission_is_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -674,14 +674,15 @@ static void missing_permission_is_counted(void **state)
 	test_broker_stop(&f->broker);
 	put(f, 0, 1, 5);
 	RUN(f, has_error(g, BP_FLEET_ERROR_AUTH,
-		       "auth: alarms: NOPERM this user has no permissions to run the "
-		       "'zrangebyscore' command"));
+		       " has no permissions to run the 'zrangebyscore' command"));
 	(void)test_redis_cli(&f->redis, "acl setuser biplane +zrangebyscore");
 	RUN(f, copies(f, 0) == 5);
 	(void)test_redis_cli(&f->redis, "acl setuser biplane -hlen");
 	put(f, 0, 6, 6);
 	RUN(f, has_error(g, BP_FLEET_ERROR_AUTH,
-		       "auth: alarms: ERR The user executing the script can't run this command"));
+		       "auth: alarms: ERR The user executing the script can't run this command") ||
+			has_error(g, BP_FLEET_ERROR_AUTH,
+				" has no permissions to run the 'hlen' command"));
 	assert_int_equal(copies(f, 0), 5);
 	(void)test_redis_cli(&f->redis, "acl setuser biplane +hlen");
 	RUN(f, copies(f, 0) == 6);
