@@ -4,7 +4,7 @@
 
 /*
  * Differences between the supported versions of DPDK, 22.11 to 26.11. No other file asks for the
- * version.
+ * version; scripts/matrix builds and tests biplane with each version that it can get.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -13,6 +13,14 @@
 #include <rte_lcore.h>
 #include <rte_thread.h>
 #include <rte_version.h>
+
+/*
+ * 26.11 replaces the circular buffer of struct rte_graph, whose fields bp_walk_graph() reads, and
+ * leaves rte_graph_walk(). -DBP_PUBLIC_WALK=1 tries that with an earlier version.
+ */
+#ifndef BP_PUBLIC_WALK
+#define BP_PUBLIC_WALK (RTE_VERSION >= RTE_VERSION_NUM(26, 11, 0, 1))
+#endif
 
 /* What the function of a control thread returns. */
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataplane/capture/trace.h"
+#include "dataplane/dpdk_compat.h"
 #include "dataplane/nodes/nodes.h"
 
 struct bp_capture_worker *bp_capture_worker_create(struct bp_worker *w, struct bp_shm *shm)
@@ -75,6 +76,11 @@ static bool is_split(const struct bp_capture_worker *c, const struct rte_node *n
 	return c->trace->slots != 0 && c->process[node->id] != bp_node_lcl_in.process;
 }
 
+static void run_after(const struct bp_after_node *after)
+{
+	after->node->total_objs += after->run(after->state);
+}
+
 /* In place of the function of each node. */
 static uint16_t wrapped(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
@@ -94,6 +100,8 @@ static uint16_t wrapped(
 	else if (c->drop->idx != before)
 		note_dropped(c, c->current);
 	c->current = BP_CAPTURE_NO_NODE;
+	if (BP_PUBLIC_WALK && c->worker->after_node.run)
+		run_after(&c->worker->after_node);
 	return n;
 }
 
@@ -103,7 +111,7 @@ static void wrap(struct bp_capture_worker *c, bool on)
 	rte_graph_off_t off;
 	rte_node_t count;
 
-	on = on && c->drop != NULL;
+	on = (on || (BP_PUBLIC_WALK && c->worker->after_node.run)) && c->drop != NULL;
 	if (c->wraps == on)
 		return;
 	c->wraps = on;
@@ -113,6 +121,12 @@ static void wrap(struct bp_capture_worker *c, bool on)
 		if (node->id < BP_CAPTURE_NODE_IDS)
 			node->process = on ? wrapped : c->process[node->id];
 	}
+}
+
+void bp_capture_begin(struct bp_worker *w)
+{
+	if (w->capture != NULL)
+		wrap(w->capture, false);
 }
 
 /* ---- a new set ---- */

@@ -50,6 +50,8 @@ void bp_capture_worker_free(struct bp_capture_worker *c); /* NULL is allowed */
 
 /* The graph of the worker was built; no capture runs. */
 void bp_capture_graph(struct bp_worker *w);
+/* The services of the worker have begun: wraps the nodes if one of them has an after_node. */
+void bp_capture_begin(struct bp_worker *w);
 /* Between two walks: takes the sets' active one if it is new. */
 void bp_capture_apply(struct bp_worker *w);
 /* After the last walk. */

@@ -356,6 +356,8 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports,
 	bp_capture_graph(w);
 	bp_graph_enter(w);
 	result = bp_services_begin(w, err, err_size);
+	if (result == 0)
+		bp_capture_begin(w);
 out:
 	free(names);
 	free(patterns);

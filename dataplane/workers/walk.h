@@ -8,11 +8,24 @@
 #include <rte_graph.h>
 #include <rte_graph_worker.h>
 
+#include "dataplane/dpdk_compat.h"
 #include "dataplane/workers/worker.h"
 
 /* One in this number of walks is timed; its cycles represent all of them. The first walk after a
  * sleep is always timed, and represents itself. */
 #define BP_WALKS_TIMED 16
+
+#if BP_PUBLIC_WALK
+
+/* DPDK times every walk, and the function of a service runs in the wrapper of each node's function
+ * (dataplane/capture/capture.c). */
+static inline void bp_graph_walk(struct bp_worker *w, unsigned walks)
+{
+	(void)walks;
+	rte_graph_walk(w->graph);
+}
+
+#else
 
 /* Runs the function of a service after a node. Returns the time of its end if the walk is timed:
  * `walks` is the number of walks that it represents, 0 if it is not. */
@@ -73,5 +86,7 @@ static inline void bp_graph_walk(struct bp_worker *w, unsigned walks)
 	else
 		bp_walk_graph(w->graph, walks, &w->after_node);
 }
+
+#endif
 
 #endif
