@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/enforcement.h"
 #include "services/mqtt/fleet_adopt.h"
 #include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
@@ -596,7 +597,8 @@ void bp_wait_move(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, ui
 
 void bp_wait_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
-	while (f->waiting[dir] != 0 && bp_stream_may_read(f, dir)) {
+	/* of a connection that the policy ends, nothing more is read: it would wait for ever */
+	while (f->waiting[dir] != 0 && bp_stream_may_read(f, dir) && !bp_enforce_refused(in)) {
 		bp_reassembly_ref ref = take_first_waiting(in, f, dir);
 		struct waiting *w = waiting_at(in, ref);
 

@@ -456,6 +456,31 @@ static void syn_ack_without_syn(void **state)
 	rig_close(&rig);
 }
 
+/* The broker acknowledges the rest of a SUBSCRIBE that took another path, in a segment with data.
+ */
+static void refused_by_a_segment_of_the_broker(void **state)
+{
+	struct bytes b = {0}, answer = {0};
+	struct peer c;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_CLOSED);
+	rule(BP_POLICY_CLOSE, BP_POLICY_SUBSCRIBE, "plant/secret");
+	load();
+	c = connected(4);
+	mq_subscribe(&b, 4, 1, "plant/open");
+	rig_send(&rig, &c, CLIENT, b.p, b.n - 2);
+	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] + 2, c.seq[BROKER], NULL, 0);
+	mq_ack(&answer, MQ_PUBACK, 1);
+	rig_segment(&rig, &c, BROKER, TH_ACK | TH_PSH, c.seq[BROKER], c.seq[CLIENT] + 2, answer.p,
+		answer.n);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_FAILED_CLOSED), 1);
+	assert_int_equal(broker.resets, 1);
+	bytes_free(&b);
+	bytes_free(&answer);
+	rig_close(&rig);
+}
+
 /* An RST with payload: the broker gets the same RST, and what comes after it is not forwarded. */
 static void reset_with_payload(void **state)
 {
@@ -1034,6 +1059,7 @@ int main(void)
 		cmocka_unit_test(restart),
 		cmocka_unit_test(frame_in_pieces),
 		cmocka_unit_test(syn_ack_without_syn),
+		cmocka_unit_test(refused_by_a_segment_of_the_broker),
 		cmocka_unit_test(reset_with_payload),
 		cmocka_unit_test(held_before_a_reload),
 		cmocka_unit_test(bytes_from_before_a_reload),
