@@ -166,6 +166,8 @@ static __attribute__((noinline)) bool follow(struct bp_mqtt_worker *in, const st
 {
 	struct bp_flow *f = p->flow;
 
+	if ((int32_t)(f->next[BP_TO_BROKER] - p->seq) <= 0)
+		return false; /* an earlier piece found no room */
 	if (bp_judged_any(f) && (int32_t)(at(in, f)->end - p->seq) > 0)
 		bp_judged_release(in, f); /* of another policy */
 	if ((!bp_judged_any(f) || at(in, f)->end == p->seq) && reserve(in, f, p->seq, p->n)) {
