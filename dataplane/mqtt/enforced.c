@@ -182,13 +182,20 @@ static __rte_noinline void enforce_pieces(struct batch *b, uint32_t i)
 	struct bp_frame *f = &b->r.b.parsed[i];
 	struct rte_mbuf *m = b->r.m[i];
 	uint8_t whole[WHOLE_MAX];
+	const void *p;
 
 	bp_hint_get(m, f);
 	if (!is_own(m) || m->pkt_len > sizeof(whole)) {
 		decide(b, i, NULL);
 		return;
 	}
-	(void)rte_pktmbuf_read(m, 0, m->pkt_len, whole);
+	p = rte_pktmbuf_read(m, 0, m->pkt_len, whole);
+	if (p == NULL) {
+		decide(b, i, NULL);
+		return;
+	}
+	if (p != whole) /* the first buffer has all of it */
+		memcpy(whole, p, m->pkt_len);
 	f->data = whole;
 	f->contiguous = m->pkt_len;
 	decide(b, i, whole);
