@@ -60,6 +60,15 @@ static void put_packet(
 	a->len += n;
 }
 
+/* Whether a frame may follow the last byte of the broker. */
+static bool between_frames(const struct bp_flow *f)
+{
+	const struct bp_ws_frames *s = &f->websocket.frames[BP_FROM_BROKER];
+
+	return !(f->proof & BP_FLOW_WEBSOCKET) ||
+	       (s->have == 0 && !(s->flags & (BP_WS_IN_MESSAGE | BP_WS_CLOSED)));
+}
+
 /* What MQTT says to the client, if it may be said now. */
 static void put_reason(const struct bp_flow *f, struct bp_answer *a)
 {
@@ -68,7 +77,8 @@ static void put_reason(const struct bp_flow *f, struct bp_answer *a)
 			     connack_v3[] = {0x20, 2, 0, NOT_AUTHORIZED_V3};
 	const bool connected = f->flags & BP_FLOW_CONNACK;
 
-	if (!(f->flags & BP_FLOW_CONNECT) || f->stream[BP_FROM_BROKER] != BP_STREAM_BOUNDARY)
+	if (!(f->flags & BP_FLOW_CONNECT) || f->stream[BP_FROM_BROKER] != BP_STREAM_BOUNDARY ||
+		!between_frames(f))
 		return;
 	if (f->version == BP_MQTT_V5 && connected)
 		put_packet(f, a, disconnect, sizeof(disconnect));

@@ -221,6 +221,9 @@ uint32_t bp_websocket_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 			return all;
 		if (f->websocket.frames[dir].flags & BP_WS_CLOSED) {
 			bp_tally(in, BP_C_AFTER_DISCONNECT);
+			in->packet_seq = seq;
+			if (dir == BP_TO_BROKER)
+				bp_enforce_behind_end(in, f);
 			return all;
 		}
 		taken = f->websocket.upgraded[dir] ? read_frame(in, f, dir, p, n, seq)

@@ -217,6 +217,39 @@ static void any_fragment(void **state)
 }
 
 /* What is sent again, also after a restart and with another mask, has the bytes of before. */
+/* Nothing behind a Close frame reaches the broker: in its segment, which is refused as a whole, or
+ * in later ones. */
+static void behind_close(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		struct peer c = connected_websocket(BP_POLICY_ANY, SECRET, 4);
+		struct bytes b = {0},
+			     p = message(&(struct mq_publish){
+				     .version = 4, .topic = SECRET, .payload = "81"}),
+			     end = {0};
+		const uint32_t at = received(&broker);
+
+		ws_frame(&b, CLIENT, 0x88, "", 0);
+		if (!(i & 1))
+			bytes_add(&end, b.p, b.n);
+		if (i & 1) { /* a whole frame, or a part of its header */
+			bytes_add(&b, p.p, i & 2 ? p.n : 1);
+			rig_send(&rig, &c, CLIENT, b.p, b.n);
+		} else {
+			rig_send(&rig, &c, CLIENT, b.p, b.n);
+			rig_send(&rig, &c, CLIENT, p.p, i & 2 ? p.n : 1);
+		}
+		if (i & 4)
+			rig_send(&rig, &c, CLIENT, p.p, p.n);
+		assert_received(&broker, at, &end);
+		bytes_free(&b);
+		bytes_free(&p);
+		bytes_free(&end);
+		rig_close(&rig);
+	}
+}
+
 static void retransmission(void **state)
 {
 	(void)state;
@@ -314,6 +347,7 @@ int main(void)
 		cmocka_unit_test(any_cut),
 		cmocka_unit_test(any_fragment),
 		cmocka_unit_test(retransmission),
+		cmocka_unit_test(behind_close),
 		cmocka_unit_test(subscription),
 	};
 
