@@ -62,6 +62,16 @@ static bool can_blank(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	       in_payload(in, f, v->topic, v->topic_len) != NULL;
 }
 
+static uint8_t fall_back(struct bp_mqtt_worker *in)
+{
+	bp_tally(in, BP_C_POLICY_BLANK_FALLBACK);
+	if (in->rules->policy_fallback != BP_POLICY_FALLBACK_PASS)
+		return BP_POLICY_CLOSE;
+	if (in->enforced != NULL)
+		in->enforced->passed = true;
+	return BP_POLICY_OBSERVE;
+}
+
 uint8_t bp_blank_action(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const struct bp_policy_packet_view *v, uint8_t action)
 {
@@ -71,9 +81,7 @@ uint8_t bp_blank_action(struct bp_mqtt_worker *in, const struct bp_flow *f,
 		return BP_POLICY_CLOSE;
 	if (can_blank(in, f, v))
 		return BP_POLICY_BLANK;
-	bp_tally(in, BP_C_POLICY_BLANK_FALLBACK);
-	return in->rules->policy_fallback == BP_POLICY_FALLBACK_PASS ? BP_POLICY_OBSERVE
-								     : BP_POLICY_CLOSE;
+	return fall_back(in);
 }
 
 /* The first bytes of the quarantine topic, or it and another level. A filter differs from it in its
@@ -115,4 +123,25 @@ void bp_blank_topic(
 	if (f->proof & BP_FLOW_WEBSOCKET)
 		for (uint32_t i = 0; i < v->topic_len; i++)
 			topic[i] ^= mask_of(in, f, topic + i);
+}
+
+bool bp_blank_filed(struct bp_mqtt_worker *in, struct bp_flow *f, bool retain)
+{
+	struct bp_enforced *e = in->enforced;
+	uint8_t *header;
+
+	if (e == NULL || !retain)
+		return e == NULL || !e->passed;
+	if (e->passed)
+		return false;
+	header =
+		e->payload != NULL && in->frame != NULL && e->reserved ? fixed_header(in, f) : NULL;
+	if (header != NULL) {
+		*header = (uint8_t)((*header & 0xfe) | (mask_of(in, f, header) & 1));
+		e->changed = true;
+		return true;
+	}
+	if (fall_back(in) == BP_POLICY_CLOSE)
+		bp_enforce_refuse(in, f);
+	return false;
 }

@@ -54,6 +54,7 @@ struct bp_enforced {
 	bool refused;
 	bool behind_end; /* what is refused is behind the end of the stream */
 	bool filed;      /* the PUBLISH has the alias of a topic that was overwritten */
+	bool passed;     /* the PUBLISH is not overwritten: mqtt.policy.fallback */
 	uint32_t at;     /* sequence number of the refused packet, or of its part in this segment */
 	/* the packet that is being read, or the part of it that arrived, and the number of its
 	 * first byte: of a WebSocket only the bytes from unmasked_seq on have such numbers */

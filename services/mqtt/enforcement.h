@@ -52,6 +52,10 @@ uint8_t bp_blank_action(struct bp_mqtt_worker *in, const struct bp_flow *f,
 void bp_blank_topic(
 	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_policy_packet_view *v);
 
+/* A PUBLISH that has the alias of a topic that was overwritten, and is not refused now: it is not
+ * retained at that topic either. False: mqtt.policy.fallback decided about it. */
+bool bp_blank_filed(struct bp_mqtt_worker *in, struct bp_flow *f, bool retain);
+
 static inline bool bp_enforce_refused(const struct bp_mqtt_worker *in)
 {
 	return in->enforced != NULL && in->enforced->refused;

@@ -243,14 +243,17 @@ enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow 
 	const bool filed = p->alias != 0 && bp_alias_is_filed(in, f, p);
 	enum bp_policy_next next = BP_POLICY_ALL_ALLOWED;
 
-	if (in->enforced != NULL)
+	if (in->enforced != NULL) {
 		in->enforced->filed = filed;
+		in->enforced->passed = false;
+	}
 	if (bp_policy_is_given(in))
 		next = next_of(in, f, p, topic, whole, cached);
 	if ((next != BP_POLICY_BLANKED && !filed) || next == BP_POLICY_WAIT ||
 		bp_enforce_refused(in))
 		return next;
-	bp_tally(in, BP_C_POLICY_BLANKED);
+	if (next == BP_POLICY_BLANKED || bp_blank_filed(in, f, p->retain))
+		bp_tally(in, BP_C_POLICY_BLANKED);
 	bp_alias_file(in, f, p);
 	return BP_POLICY_BLANKED;
 }

@@ -577,6 +577,66 @@ static bool random_sender(bool hostile)
 	return all;
 }
 
+/* The alias of a topic that was overwritten, and is allowed now: nothing is retained at the
+ * quarantine topic. */
+static void alias_that_is_allowed_now(void **state)
+{
+	(void)state;
+	for (unsigned cut = 0; cut < 2; cut++) {
+		struct mq_publish p = {.version = 5, .topic = SECRET, .alias = 3, .payload = "81"};
+		struct bytes b = {0};
+		struct peer c;
+		uint32_t at;
+
+		open_blank(SECRET);
+		c = connected_with_aliases();
+		send_publish(&c, &p);
+		snprintf(rules[0].topic, sizeof(rules[0].topic), "other");
+		load();
+		p.topic = "";
+		p.retain = true;
+		mq_publish(&b, &p);
+		at = received(&broker);
+		rig_send(&rig, &c, CLIENT, b.p, cut == 0 ? b.n : 1);
+		if (cut != 0) /* its first byte has left */
+			rig_send(&rig, &c, CLIENT, b.p + 1, b.n - 1);
+		assert_int_equal(broker.byte[at], cut == 0 ? 0x30 : 0x31);
+		assert_int_equal(broker.resets, cut);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANK_FALLBACK), cut);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANKED), 2 - cut);
+		bytes_free(&b);
+		rig_close(&rig);
+	}
+}
+
+/* One outcome, of the fallback: the message is not counted as blanked, too. */
+static void alias_that_the_fallback_passes(void **state)
+{
+	struct mq_publish p = {.version = 5, .topic = SECRET, .alias = 3, .payload = "81"};
+	struct bytes b = {0};
+	struct peer c;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_CLOSED);
+	rig.mqtt.policy.fallback = BP_POLICY_FALLBACK_PASS;
+	rule(BP_POLICY_BLANK, BP_POLICY_ANY, SECRET);
+	load();
+	c = connected_with_aliases();
+	send_publish(&c, &p);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANKED), 1);
+	p.topic = "";
+	p.retain = true;
+	mq_publish(&b, &p);
+	rig_send(&rig, &c, CLIENT, b.p, 1);
+	rig_send(&rig, &c, CLIENT, b.p + 1, b.n - 1);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANK_FALLBACK), 1);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_OBSERVED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANKED), 1);
+	assert_string_equal(rig_told_values(&rig), ""); /* the broker files it: no alarm */
+	bytes_free(&b);
+	rig_close(&rig);
+}
+
 static void any_sender(void **state)
 {
 	const char *seed = getenv("SEED");
@@ -610,6 +670,8 @@ int main(void)
 		cmocka_unit_test(some_filters),
 		cmocka_unit_test(refused_connect),
 		cmocka_unit_test(inspection_ends),
+		cmocka_unit_test(alias_that_is_allowed_now),
+		cmocka_unit_test(alias_that_the_fallback_passes),
 		cmocka_unit_test(any_sender),
 	};
 
