@@ -422,7 +422,7 @@ static int start(void **state)
 	return mkdtemp(dir) ? 0 : -1;
 }
 
-static int stop(void **state)
+static int finish(void **state)
 {
 	static const char *const files[] = {"c.yaml", "report.json", "a.pcap", "b.pcap", "o.pcap",
 		"m.pcap", "big.pcap", "cut.pcap", "o1.pcap", "o2.pcap", "radio.pcap", "no.pcap"};
@@ -443,5 +443,5 @@ int main(void)
 		cmocka_unit_test(invalid_arguments_are_refused),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, finish);
 }
