@@ -92,8 +92,9 @@ static void put_reason(const struct bp_flow *f, struct bp_answer *a)
 static void end(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, uint32_t at)
 {
+	const uint32_t seen = frame->to_broker ? frame->ack : frame->seq;
 	const uint32_t to_client =
-		bp_stream_numbered(f, BP_FROM_BROKER) ? f->next[BP_FROM_BROKER] : frame->ack;
+		bp_stream_numbered(f, BP_FROM_BROKER) ? f->next[BP_FROM_BROKER] : seen;
 	struct bp_answer *a;
 
 	if (f->proof & BP_FLOW_REFUSED)
@@ -343,6 +344,17 @@ static bool is_spoofed(
 	return frame->port == f->client_port;
 }
 
+/* Whether the segment may come from an end of the connection: a forged one must not end it, and get
+ * the answer. */
+static bool is_of_its_ends(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	if (frame->to_broker && frame->port != 0 && !frame->routed && f->client_port != 0 &&
+		frame->port != f->client_port)
+		return false;
+	return bp_segment_valid(in, f, frame->to_broker ? BP_TO_BROKER : BP_FROM_BROKER, frame);
+}
+
 /* A reload has changed the policy. Where the connection ends: behind what was forwarded. */
 static bool ends_by_reload(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
@@ -352,7 +364,7 @@ static bool ends_by_reload(
 	/* the fleet may know more about it */
 	if (in->enforced->was_closed || (f->marks & BP_MARK_ASKED) ||
 		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_RST | BP_TCP_ACK)) != BP_TCP_ACK ||
-		!bp_policy_reload_refuses(in, f))
+		!is_of_its_ends(in, f, frame) || !bp_policy_reload_refuses(in, f))
 		return false;
 	if (bp_judged_any(f))
 		at = bp_judged_end(in, f);

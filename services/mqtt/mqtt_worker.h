@@ -111,7 +111,8 @@ struct bp_mqtt_worker {
 	struct bp_topic_cache *cache; /* BP_TOPIC_CACHE entries */
 	struct bp_policy_cache *policy_cache;
 	struct bp_layouts *layouts;
-	uint64_t marked; /* policy_reload.c: slots of the table */
+	uint64_t marked;     /* policy_reload.c: slots of the table */
+	uint64_t marked_for; /* uid of the policy */
 	const char *not_adopted;
 	uint32_t n_brokers; /* 0: any address */
 	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];

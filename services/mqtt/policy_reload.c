@@ -23,14 +23,21 @@ static bool closes(const struct bp_ruleset *rs)
 void bp_policy_reload_begin(struct bp_mqtt_worker *in)
 {
 	const struct bp_ruleset *rs = in->rules;
+	const uint64_t n = slots(in);
 
-	in->marked = slots(in);
+	if (in->marked < n && in->marked_for == rs->policy_uid && closes(rs))
+		return; /* another part of the configuration has changed */
+	in->marked = n;
 	if (rs->generation == 0 || in->table.header->policy == rs->policy_uid)
 		return;
-	if (closes(rs))
+	if (closes(rs)) {
+		/* until all are marked, the policy before is another one, too */
+		in->table.header->policy = 0;
+		in->marked_for = rs->policy_uid;
 		in->marked = 0;
-	else
+	} else {
 		in->table.header->policy = rs->policy_uid;
+	}
 }
 
 void bp_policy_reload_mark(struct bp_mqtt_worker *in, struct bp_flow *f)

@@ -315,11 +315,13 @@ static enum met is_of_connection(
 	enum met met;
 
 	if ((r->packet != BP_POLICY_ANY && r->packet != p->packet) ||
-		(r->version != 0 && r->version != p->version) ||
+		(r->version != 0 && p->version != 0 && r->version != p->version) ||
 		(of_topics(r) && !has_topic(p->packet)) ||
 		(r->port != 0 && p->port != 0 && r->port != p->port) || !address_is(r, p))
 		return NO;
-	met = both(r->port != 0 && p->port == 0 ? UNKNOWN : YES, keep_alive_is(r, p));
+	met = (r->port != 0 && p->port == 0) || (r->version != 0 && p->version == 0) ? UNKNOWN
+										     : YES;
+	met = both(met, keep_alive_is(r, p));
 	if (met != NO)
 		met = both(met, connections_are(r, p));
 	if (met != NO)

@@ -138,6 +138,47 @@ static void closes_with_the_next_segment_of_the_broker(void **state)
 	rig_close(&rig);
 }
 
+/* A host that does not know the numbers, or is at another port, ends nothing, and gets no answer.
+ */
+static void forged_segments(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	begin(BP_POLICY_ON_RELOAD_CLOSE);
+	c = connected(4);
+	refuse_client("pump-1");
+	reload();
+	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] + 100000, c.seq[BROKER], "\xc0\0", 2);
+	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT], c.seq[BROKER] + 100000, "\xc0\0", 2);
+	rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER] + 100000, c.seq[CLIENT], "", 0);
+	assert_int_equal(broker.resets + client.resets, 0);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_RELOAD_CLOSED), 0);
+	publish(&c, 4, "t/x");
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_RELOAD_CLOSED), 1);
+	rig_close(&rig);
+}
+
+/* Back to the policy before, which refused it, while connections are still marked for another one.
+ */
+static void policy_that_comes_back(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	begin(BP_POLICY_ON_RELOAD_CLOSE);
+	refuse_client("pump-1");
+	reload();
+	rig.mqtt.policy.n_rules--; /* it may connect */
+	load();
+	c = connected(4);
+	refuse_client("pump-1");
+	reload();
+	publish(&c, 4, "t/x");
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_RELOAD_CLOSED), 1);
+	rig_close(&rig);
+}
+
 static void other_clients_continue(void **state)
 {
 	struct peer c;
@@ -214,6 +255,31 @@ static void met_midstream(void **state)
 	rig_send(&rig, &c, CLIENT, b.p, b.n);
 	assert_int_equal(broker.resets, 1);
 	assert_int_equal(broker.reset_at, c.seq[CLIENT] - b.n);
+	bytes_free(&b);
+	rig_close(&rig);
+}
+
+/* Its next segment is one of the broker, whose stream has not been read. */
+static void met_midstream_by_the_broker(void **state)
+{
+	struct bytes b = {0};
+	struct peer c;
+	uint32_t seq;
+
+	(void)state;
+	begin(BP_POLICY_ON_RELOAD_CLOSE);
+	c = open_peer();
+	c.seq[CLIENT]++;
+	c.seq[BROKER]++;
+	mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "t/x", .payload = "81"});
+	rig_send(&rig, &c, CLIENT, b.p, b.n);
+	refuse_client("");
+	reload();
+	seq = c.seq[BROKER];
+	rig_send(&rig, &c, BROKER, b.p, b.n);
+	assert_int_equal(broker.resets, 1);
+	assert_int_equal(client.resets, 1);
+	assert_int_equal(client.reset_at, seq);
 	bytes_free(&b);
 	rig_close(&rig);
 }
@@ -319,9 +385,12 @@ int main(void)
 		cmocka_unit_test(leaves),
 		cmocka_unit_test(closes_with_the_next_segment_of_the_client),
 		cmocka_unit_test(closes_with_the_next_segment_of_the_broker),
+		cmocka_unit_test(forged_segments),
+		cmocka_unit_test(policy_that_comes_back),
 		cmocka_unit_test(other_clients_continue),
 		cmocka_unit_test(unknown_facts),
 		cmocka_unit_test(met_midstream),
+		cmocka_unit_test(met_midstream_by_the_broker),
 		cmocka_unit_test(refused_will),
 		cmocka_unit_test(first_policy),
 		cmocka_unit_test(restart),
