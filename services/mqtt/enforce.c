@@ -4,6 +4,7 @@
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/connection_events.h"
 #include "services/mqtt/enforcement.h"
+#include "services/mqtt/fleet_adopt.h"
 #include "services/mqtt/judged.h"
 #include "services/mqtt/policy.h"
 #include "services/mqtt/stream.h"
@@ -239,8 +240,13 @@ static bool admits(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp
 	if (frame->payload_len == 0 || (frame->tcp_flags & (BP_TCP_SYN | BP_TCP_RST)) ||
 		e->was_closed)
 		return true;
-	/* the fleet has not answered yet whether it knows the connection */
+	/* the fleet has not answered yet whether it knows the connection; its record has to fit to
+	 * where the stream was met */
 	if (f->marks & BP_MARK_ASKED) {
+		if (f->stream[BP_TO_BROKER] == BP_STREAM_UNSEEN)
+			bp_fleet_first_byte(f, BP_TO_BROKER, frame->seq);
+		if (!(f->proof & BP_FLOW_PROVEN) && (frame->tcp_flags & BP_TCP_ACK))
+			bp_fleet_acked(f, BP_FROM_BROKER, frame->ack);
 		drop(in, BP_C_DROP_POLICY_NOT_READ);
 		return false;
 	}
