@@ -189,8 +189,8 @@ static bool has_values_of_port(const struct bp_follow *f, unsigned p)
 	return same && seq % 2 == 0 && atomic_load_explicit(&t->seq, memory_order_relaxed) == seq;
 }
 
-/* Whoever else sets a value of a new interface at once, before the table had those of the port, is
- * followed from the next poll on. */
+/* If another program sets a value of a new interface at once, before the table had those of the
+ * port, that value is followed from the next poll on. */
 static void wait_for_values(struct bp_follow *f, unsigned p)
 {
 	struct bp_followed *o = &f->of[p];

@@ -37,7 +37,7 @@ static bool is_lasting(uint64_t key)
 	return key & BP_POLICY_KEY_LASTING;
 }
 
-/* A bucket that is not full, as it was read. */
+/* What was read of a bucket that is not full. */
 struct in_use {
 	uint64_t key; /* 0: there is none */
 	uint64_t full_ns;

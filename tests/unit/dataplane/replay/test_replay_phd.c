@@ -325,7 +325,7 @@ static int start(void **state)
 	return mkdtemp(dir) ? vectors_setup(state) : -1;
 }
 
-static int stop(void **state)
+static int finish(void **state)
 {
 	static const char *const files[] = {"c.yaml", "report.json", "in.pcap", "l.pcap", "r.pcap"};
 
@@ -343,5 +343,5 @@ int main(void)
 		cmocka_unit_test(arbitrary_apdus_keep_the_totals_exact),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, finish);
 }
