@@ -14,7 +14,7 @@ BIPLANE = sys.argv.pop(1)
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 # Names of other software.
-FOREIGN = ("intel_idle", "web_mqtt")
+FOREIGN = ("device_ownership_from_security_context", "intel_idle", "web_mqtt")
 
 FENCE = re.compile(r"^( *)(```|~~~)(\w*)\n(.*?)^\1\2 *$", re.S | re.M)
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
