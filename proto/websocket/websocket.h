@@ -49,7 +49,9 @@ bool bp_ws_in_payload(const struct bp_ws_frames *s);
 /* Whether the state of another process is one that can be continued. */
 bool bp_ws_is_sound(const struct bp_ws_frames *s);
 
-/* Of the frame whose header is complete: a part of a message, and not a control frame. */
+/* Of the frame whose header is complete. */
+bool bp_ws_is_pong(const struct bp_ws_frames *s);
+/* Likewise: a part of a message, and not a control frame. */
 static inline bool bp_ws_is_data(const struct bp_ws_frames *s)
 {
 	return (s->head[0] & 0x08) == 0;

@@ -155,6 +155,11 @@ bool bp_ws_in_payload(const struct bp_ws_frames *s)
 	return is_complete(s) && s->left != 0;
 }
 
+bool bp_ws_is_pong(const struct bp_ws_frames *s)
+{
+	return (s->head[0] & OPCODE) == OP_PONG;
+}
+
 bool bp_ws_is_sound(const struct bp_ws_frames *s)
 {
 	if (s->flags & ~BP_WS_FLAGS)

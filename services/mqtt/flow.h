@@ -129,6 +129,8 @@ struct bp_websocket {
 	struct bp_ws_frames frames[2];
 	uint8_t accept[BP_WS_ACCEPT];
 	uint8_t upgraded[2]; /* the head of this direction was read: 1 */
+	uint8_t cut_headers; /* times that the client's next header was incomplete, with a policy
+			      * that refuses packets */
 };
 
 /* A connection that begins with TLS: tls.c. */

@@ -4,6 +4,7 @@
 #include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
+#include "services/mqtt/policy.h"
 #include "services/mqtt/stream.h"
 
 #include <stdlib.h>
@@ -168,25 +169,72 @@ static void close_frame(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned d
 	}
 }
 
+/* Times that an incomplete header arrives, until mqtt.policy.fail decides about it: a sender that
+ * sends more of it with the second time is heard, and one that cannot does not wait for ever. */
+#define CUT_HEADERS_MAX 4u
+
+/*
+ * Of what a policy lets pass, the broker has to read the same packets. mosquitto 2.1 reads the
+ * payload of a Pong as MQTT, takes bytes of the packet for read with an empty frame, and reads the
+ * rest of a header that arrives in parts as payload.
+ */
+static bool is_misread(const struct bp_ws_frames *s)
+{
+	return bp_ws_is_data(s) ? s->left == 0 : bp_ws_is_pong(s) && s->left != 0;
+}
+
+/* An incomplete header that begins in this segment. Whether it is not forwarded, but comes again.
+ */
+static bool comes_again(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	if (in->enforced == NULL || !in->enforced->reserved)
+		return false;
+	bp_work_add(&in->work, BP_WORK_PACKET);
+	if (++f->websocket.cut_headers < CUT_HEADERS_MAX)
+		return true;
+	f->websocket.cut_headers = 0;
+	bp_policy_unread(in, f, BP_TO_BROKER);
+	return bp_enforce_refused(in);
+}
+
+/* Reads a header, or a part of it. Returns the number of bytes read. */
+static uint32_t read_header(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
+{
+	struct bp_ws_frames *s = &f->websocket.frames[dir];
+	const struct bp_ws_frames before = *s;
+	uint32_t taken;
+	const enum bp_ws e = bp_ws_header(s, dir == BP_TO_BROKER, p, n, &taken);
+
+	if (e > BP_WS_MORE) {
+		stop(in, f, dir, e);
+		return taken;
+	}
+	if (e == BP_WS_MORE) {
+		if (dir != BP_TO_BROKER || before.have != 0 || !comes_again(in, f))
+			return taken;
+		*s = before;
+		return 0;
+	}
+	bp_work_add(&in->work, BP_WORK_PACKET);
+	if (dir == BP_TO_BROKER && in->enforced != NULL) {
+		f->websocket.cut_headers = 0;
+		if (is_misread(s))
+			bp_policy_unread(in, f, dir);
+	}
+	if (s->left == 0)
+		bp_ws_advance(s, 0);
+	return taken;
+}
+
 /* Reads a header, or a part of the payload. Returns the number of bytes read. */
 static uint32_t read_frame(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq)
 {
-	struct bp_ws_frames *s = &f->websocket.frames[dir];
-	uint32_t taken = n;
-	enum bp_ws e;
+	const struct bp_ws_frames *s = &f->websocket.frames[dir];
+	const uint32_t taken = bp_ws_in_payload(s) ? read_payload(in, f, dir, p, n, seq)
+						   : read_header(in, f, dir, p, n);
 
-	if (bp_ws_in_payload(s)) {
-		taken = read_payload(in, f, dir, p, n, seq);
-	} else {
-		e = bp_ws_header(s, dir == BP_TO_BROKER, p, n, &taken);
-		if (e == BP_WS_OK)
-			bp_work_add(&in->work, BP_WORK_PACKET);
-		if (e == BP_WS_OK && s->left == 0)
-			bp_ws_advance(s, 0);
-		else if (e > BP_WS_MORE)
-			stop(in, f, dir, e);
-	}
 	if (s->flags & BP_WS_CLOSED)
 		close_frame(in, f, dir);
 	return taken;

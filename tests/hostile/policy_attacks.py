@@ -482,7 +482,8 @@ def in_websocket(p):
 
 
 def in_websocket_in_single_bytes(p):
-    return websocket(p, [bytes((b,)) for b in websocket_frame(SECRET)])
+    frame = websocket_frame(SECRET)
+    return websocket(p, [frame[:6], *(bytes((b,)) for b in frame[6:])])
 
 
 def in_frames_of_websocket(p):
@@ -490,6 +491,28 @@ def in_frames_of_websocket(p):
     frames = [websocket_frame(SECRET[:5], 0x02)] + [f for i in range(5, len(SECRET) - 1) for f in (
         websocket_frame(b"x", 0x89), websocket_frame(SECRET[i:i + 1], 0x00))]
     return websocket(p, [*frames, websocket_frame(SECRET[-1:], 0x80)])
+
+
+def websocket_header_in_single_bytes(p):
+    return websocket(p, [bytes((b,)) for b in websocket_frame(SECRET)])
+
+
+def websocket_header_with_each_cut(p):
+    """A header in two parts, which comes again as a whole"""
+    websocket(p, [])
+    for cut in range(1, 6):
+        frame = websocket_frame(OPEN)
+        p.send(frame[:cut], move=False)
+        p.send(frame[cut:], at=p.at + cut)
+        p.send(frame)
+    p.send(websocket_frame(SECRET))
+    p.send(websocket_frame(OPEN))
+    return None
+
+
+def in_a_pong(p):
+    """mosquitto 2.1 reads its payload as MQTT"""
+    return websocket(p, [websocket_frame(SECRET, 0x8a)])
 
 
 def reverse(pieces):
@@ -529,12 +552,15 @@ NAMED |= {
     "in_a_tunnel_ip6": (in_a_tunnel, IP6),
     "websocket": (in_websocket, {"port": WEBSOCKET_PORT}), "websocket_single_bytes": (in_websocket_in_single_bytes, {"port": WEBSOCKET_PORT}),
     "websocket_frames": (in_frames_of_websocket, {"port": WEBSOCKET_PORT}),
+    "header_of_websocket_in_single_bytes": (websocket_header_in_single_bytes, {"port": WEBSOCKET_PORT}),
+    "header_of_websocket_with_each_cut": (websocket_header_with_each_cut, {"port": WEBSOCKET_PORT}),
+    "pong_of_websocket": (in_a_pong, {"port": WEBSOCKET_PORT}),
 }
 for name_, link_ in (("ip6", IP6), ("vlan", TAGGED), ("priority_tag", PRIORITY), ("two_tags", STACKED)):
     for f_ in (no_evasion, single_bytes, overlap_with_what_was_forwarded, retransmission_with_other_bytes, connect_and_publish_in_one_segment,
                data_in_the_syn, behind_a_disconnect, urgent_byte, low_ttl, wrong_tcp_checksum, tcp_options):
         NAMED[f"{f_.__name__}_{name_}"] = (f_, link_)
 # With `fail: open`, biplane forwards what it cannot read: docs/howto/refuse-packets.md.
-OPEN_PASSES = {"in_a_tunnel", "in_a_tunnel_ip6", "twenty_extension_headers"}
+OPEN_PASSES = {"in_a_tunnel", "in_a_tunnel_ip6", "twenty_extension_headers", "pong_of_websocket"}
 # A part of the refused topic left before the rest arrived: it cannot be overwritten.
 FALLBACKS = ("single_bytes", "overlap_with_what_was_forwarded", "websocket_")

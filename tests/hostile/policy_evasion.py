@@ -68,11 +68,11 @@ def tcp_of(peer, frame):
 
 
 def unmasked(stream):
-    """The MQTT in the frames of WebSocket"""
+    """The MQTT in the frames of WebSocket, and in a Pong"""
     at, out = stream.find(b"\r\n\r\n") + 4, b""
     while at + 6 <= len(stream) and at + 6 + (stream[at + 1] & 127) <= len(stream):
         first, n, key = stream[at], stream[at + 1] & 127, stream[at + 2:at + 6]
-        out += bytes(b ^ key[i % 4] for i, b in enumerate(stream[at + 6:at + 6 + n])) if not first & 8 else b""
+        out += bytes(b ^ key[i % 4] for i, b in enumerate(stream[at + 6:at + 6 + n])) if not first & 8 or first & 15 == 10 else b""
         at += 6 + n
     return out
 

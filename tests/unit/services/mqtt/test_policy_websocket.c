@@ -3,6 +3,7 @@
 #include "biplane/counters/mqtt.h"
 #include "test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "policy_ends.h"
@@ -54,6 +55,18 @@ static void assert_received(const struct end *e, uint32_t at, const struct bytes
 {
 	assert_int_equal(received(e), at + b->n);
 	assert_memory_equal(e->byte + at, b->p, b->n);
+}
+
+/* As TCP sends: up to byte `to` of `b`, from the first byte on that the broker has not received. */
+static void send_up_to(struct peer *c, uint32_t at, const struct bytes *b, size_t to)
+{
+	const uint32_t has = received(&broker) - at;
+
+	if (has < to)
+		rig_segment(&rig, c, CLIENT, TH_ACK | TH_PSH, broker.first + at + has,
+			c->seq[BROKER], b->p + has, to - has);
+	if ((int32_t)(broker.first + at + (uint32_t)to - c->seq[CLIENT]) > 0)
+		c->seq[CLIENT] = broker.first + at + (uint32_t)to;
 }
 
 /* The connection lives: another publication reaches the broker and the alarms. */
@@ -139,9 +152,8 @@ static void send_cut(bool retain, size_t a, size_t b)
 	const size_t to[] = {a, b, sent.n};
 	const uint32_t at = received(&broker);
 
-	for (size_t i = 0, from = 0; i < 3; from = to[i++])
-		if (to[i] > from)
-			rig_send(&rig, &c, CLIENT, sent.p + from, to[i] - from);
+	for (size_t i = 0; i < 3; i++)
+		send_up_to(&c, at, &sent, to[i]);
 	assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANKED), blank);
 	assert_int_equal(rig_count(&rig, BP_C_POLICY_BLANK_FALLBACK), !blank);
 	if (blank) {
@@ -191,7 +203,7 @@ static void any_fragment(void **state)
 	for (unsigned i = 0; i < 4; i++) {
 		const bool retain = i & 1;
 
-		for (size_t cut = 0; cut <= 4 + strlen(SECRET) + 2; cut++) {
+		for (size_t cut = 1; cut < 4 + strlen(SECRET) + 2; cut++) {
 			struct peer c = connected_websocket(BP_POLICY_PUBLISH, SECRET, 4);
 			struct bytes sent = fragments(SECRET, retain, cut),
 				     expected = fragments(BLANKED, false, cut);
@@ -216,7 +228,127 @@ static void any_fragment(void **state)
 	}
 }
 
-/* What is sent again, also after a restart and with another mask, has the bytes of before. */
+/* ---- what brokers read in another way ---- */
+
+/* The broker receives no part of a header without the rest of it. */
+static void cut_header(void **state)
+{
+	static const size_t payload[] = {0, 200, 70000};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		const size_t header = i == 0 ? 6 : i == 1 ? 8 : 14;
+		char *text = calloc(1, payload[i] + 2);
+		struct bytes b;
+
+		memset(text, '8', payload[i] + 1);
+		b = message(&(struct mq_publish){.version = 4, .topic = "t/x", .payload = text});
+		for (size_t cut = 1; cut < header; cut++) {
+			struct peer c = connected_websocket(BP_POLICY_PUBLISH, SECRET, 4);
+			struct bytes two = message(
+				&(struct mq_publish){.version = 4, .topic = "t/x", .payload = "1"});
+			const uint32_t at = received(&broker);
+			const size_t first = two.n;
+
+			bytes_add(&two, b.p, b.n < 300 ? b.n : 300);
+			send_up_to(&c, at, &two, first + cut);
+			assert_int_equal(received(&broker), at + first);
+			if (cut % 2 == 0)
+				rig_restart(&rig);
+			send_up_to(&c, at, &two, first + header);
+			assert_int_equal(received(&broker), at + first + header);
+			send_up_to(&c, at, &two, two.n);
+			assert_received(&broker, at, &two);
+			assert_int_equal(broker.resets + client.resets, 0);
+			assert_int_equal(rig_count(&rig, BP_C_POLICY_NOT_EVALUATED), 0);
+			bytes_free(&two);
+			rig_close(&rig);
+		}
+		bytes_free(&b);
+		free(text);
+	}
+}
+
+/* A client that never sends the rest together with the beginning: mqtt.policy.fail decides. */
+static void header_that_remains_cut(void **state)
+{
+	(void)state;
+	for (unsigned open = 0; open < 2; open++) {
+		struct peer c = connected_websocket(BP_POLICY_PUBLISH, SECRET, 4);
+		struct bytes b = message(
+			&(struct mq_publish){.version = 4, .topic = "t/x", .payload = "82"});
+		const uint32_t at = received(&broker);
+
+		rig.mqtt.policy.fail = open ? BP_POLICY_FAIL_OPEN : BP_POLICY_FAIL_CLOSED;
+		load();
+		for (unsigned i = 0; i < 4; i++) {
+			assert_int_equal(received(&broker), at);
+			assert_int_equal(broker.resets + client.resets, 0);
+			send_up_to(&c, at, &b, 5);
+		}
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_NOT_EVALUATED), 1);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_FAILED_OPEN), open);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_FAILED_CLOSED), !open);
+		assert_int_equal(received(&broker), open ? at + 5 : at);
+		assert_int_equal(broker.resets, !open);
+		if (open) { /* and it is read on */
+			send_up_to(&c, at, &b, b.n);
+			assert_received(&broker, at, &b);
+			assert_string_equal(rig_told_values(&rig), "82");
+		}
+		bytes_free(&b);
+		rig_close(&rig);
+	}
+}
+
+/* Whether a frame that the client sends between two packets is forwarded. */
+static bool passes(uint8_t fail, uint8_t first, size_t n)
+{
+	struct peer c = connected_websocket(BP_POLICY_PUBLISH, SECRET, 4);
+	const uint32_t at = received(&broker);
+	struct bytes b = {0};
+	bool all;
+
+	rig.mqtt.policy.fail = fail;
+	load();
+	if (first == WS_FIN) /* the end of a message */
+		ws_frame(&b, CLIENT, WS_BINARY, "\300\0", 2);
+	ws_frame(&b, CLIENT, first, "12345", n);
+	rig_send(&rig, &c, CLIENT, b.p, b.n);
+	all = received(&broker) == at + b.n;
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_FAILED_CLOSED), !all);
+	assert_int_equal(broker.resets, !all);
+	if (!all)
+		assert_int_equal(received(&broker), at);
+	bytes_free(&b);
+	rig_close(&rig);
+	return all;
+}
+
+static void misread_frames(void **state)
+{
+	static const struct {
+		uint8_t first;
+		size_t n;
+		bool misread;
+	} frame[] = {
+		{WS_FIN | WS_PONG, 0, false},
+		{WS_FIN | WS_PONG, 5, true},
+		{WS_FIN | WS_PING, 0, false},
+		{WS_FIN | WS_PING, 5, false},
+		{WS_FIN | WS_BINARY, 0, true},
+		{WS_BINARY, 0, true},
+		{WS_FIN, 0, true},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(frame) / sizeof(frame[0]); i++) {
+		assert_true(passes(BP_POLICY_FAIL_OPEN, frame[i].first, frame[i].n));
+		assert_int_equal(passes(BP_POLICY_FAIL_CLOSED, frame[i].first, frame[i].n),
+			!frame[i].misread);
+	}
+}
+
 /* Nothing behind a Close frame reaches the broker: in its segment, which is refused as a whole, or
  * in later ones. */
 static void behind_close(void **state)
@@ -250,6 +382,7 @@ static void behind_close(void **state)
 	}
 }
 
+/* What is sent again, also after a restart and with another mask, has the bytes of before. */
 static void retransmission(void **state)
 {
 	(void)state;
@@ -347,6 +480,9 @@ int main(void)
 		cmocka_unit_test(any_cut),
 		cmocka_unit_test(any_fragment),
 		cmocka_unit_test(retransmission),
+		cmocka_unit_test(cut_header),
+		cmocka_unit_test(header_that_remains_cut),
+		cmocka_unit_test(misread_frames),
 		cmocka_unit_test(behind_close),
 		cmocka_unit_test(subscription),
 	};
