@@ -254,7 +254,7 @@ static void any_cut(void **state)
 		struct cuts s = stream_with_secret(i & 1);
 
 		for (size_t a = 0; a <= s.bytes.n; a++)
-			for (size_t b = a; b <= s.bytes.n; b++)
+			for (size_t b = a; b <= s.bytes.n; b += b < a + 3 ? 1 : 13)
 				send_cut(&s, a, b, i >> 1);
 		bytes_free(&s.bytes);
 	}
