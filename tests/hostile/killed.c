@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -101,4 +103,41 @@ bool killed_stopped_by(pid_t pid, int *sig)
 		return false;
 	*sig = WSTOPSIG(status);
 	return true;
+}
+
+static _Noreturn void child(unsigned units, void (*send)(struct rig *r, unsigned unit))
+{
+	(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	for (unsigned i = 0; i < units; i++) {
+		raise(SIGSTOP);
+		send(&rig, i);
+	}
+	_exit(0);
+}
+
+size_t killed_after_each_store(unsigned units, void (*send)(struct rig *r, unsigned unit),
+	void (*continues)(unsigned unit))
+{
+	size_t kills = 0;
+	unsigned at = 0;
+	pid_t pid;
+	int sig;
+
+	killed_watch();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		child(units, send);
+	while (killed_stopped_by(pid, &sig)) {
+		at += sig == SIGSTOP;
+		if (at != 0 && killed_look_at(pid)) {
+			continues(at - 1);
+			kills++;
+		}
+		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) != 0)
+			break;
+	}
+	assert_int_equal(at, units);
+	killed_unwatch();
+	return kills;
 }

@@ -21,4 +21,12 @@ void killed_begin_next(void);
 /* Whether the process was stopped, and did not end. */
 bool killed_stopped_by(pid_t pid, int *sig);
 
+/*
+ * Runs send(&rig, 0), send(&rig, 1), ... `units` in a process of its own, and calls continues(unit)
+ * with each state of it that a kill would leave, during that unit. Both rigs are open. Returns the
+ * number of states.
+ */
+size_t killed_after_each_store(unsigned units, void (*send)(struct rig *r, unsigned unit),
+	void (*continues)(unsigned unit));
+
 #endif

@@ -6,11 +6,8 @@
 #include "biplane/counters/mqtt.h"
 #include "test.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <unistd.h>
 
 #include "killed.h"
 #include "rig.h"
@@ -59,8 +56,15 @@ static void packet(const char *topic, uint8_t qos)
 			.version = 4, .topic = topic, .payload = "81.5", .qos = qos, .id = 7});
 }
 
+static void begin_stream(void)
+{
+	memset(&stream, 0, sizeof(stream));
+	n_segments = 0;
+}
+
 static void make_segments(void)
 {
+	begin_stream();
 	for (unsigned i = 0; i < 6; i++)
 		packet(i % 2 == 0 ? "plant/a" : "other/b", i % 3);
 	refused = (uint32_t)stream.n;
@@ -132,22 +136,92 @@ static void continues(unsigned from)
 	(void)rig_told_count(&next);
 }
 
-static void child(void)
+/* ---- bursts ---- */
+
+#define IN_BURST 3u
+
+/* A packet for each segment, on one topic, as the burst path reads them. */
+static void make_bursts(void)
 {
-	(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-	for (unsigned i = 0; i < n_segments; i++) {
-		raise(SIGSTOP);
-		send_segment(&rig, i);
+	begin_stream();
+	for (unsigned i = 0; i < 4 * IN_BURST; i++) {
+		const bool allowed = i < 3 * IN_BURST;
+
+		segment[n_segments].at = (uint32_t)stream.n;
+		if (i == 3 * IN_BURST)
+			refused = (uint32_t)stream.n;
+		packet(allowed ? "plant/a" : "secret/c", 0);
+		segment[n_segments].n = (uint32_t)stream.n - segment[n_segments].at;
+		segment[n_segments++].ack = false;
 	}
-	_exit(0);
+}
+
+static uint64_t on_the_burst_path;
+
+static void send_burst(struct rig *r, unsigned burst)
+{
+	for (unsigned i = 0; i < IN_BURST; i++)
+		send_segment(r, burst * IN_BURST + i);
+	rig_flush(r);
+}
+
+/* Killed while burst `from` was read: the client sends other bytes for the one before again, all of
+ * which was forwarded. */
+static void continues_in_bursts(unsigned from)
+{
+	const unsigned first = from * IN_BURST;
+	uint8_t other[64];
+
+	killed_begin_next();
+	next.forwarded = receive;
+	next.bursts = true;
+	next.burst_size = IN_BURST;
+	leaves = 0;
+	for (unsigned i = from == 0 ? 0 : first - IN_BURST; i < first; i++) {
+		assert_true(segment[i].n <= sizeof(other));
+		for (uint32_t k = 0; k < segment[i].n; k++)
+			other[k] = stream.p[segment[i].at + k] ^ 0x55;
+		rig_segment(&next, &peer, CLIENT, TH_ACK | TH_PSH, peer.seq[CLIENT] + segment[i].at,
+			peer.seq[BROKER], other, segment[i].n);
+	}
+	rig_flush(&next);
+	for (unsigned i = from; i < n_segments / IN_BURST; i++)
+		send_burst(&next, i);
+	if (segment[first].at < refused)
+		assert_true(leaves >= refused);
+	assert_int_equal(rig_count(&next, BP_C_CONN_MIDSTREAM), 0);
+	assert_int_equal(rig_count(&next, BP_C_POLICY_FAILED_CLOSED), 0);
+	on_the_burst_path += next.n_in_bursts - next.n_general;
+	next.n_in_bursts = next.n_general = 0;
+	(void)rig_told_count(&next);
+}
+
+static void killed_in_bursts(void **state)
+{
+	size_t kills;
+
+	(void)state;
+	if (TEST_SANITIZED)
+		return;
+	make_bursts();
+	open_rig(&rig);
+	open_rig(&next);
+	peer_init(&peer, false, 1, 0xffffffc0, 300);
+	rig_connect(&rig, &peer, 4, "pump");
+	rig.bursts = true;
+	rig.burst_size = IN_BURST;
+	kills = killed_after_each_store(n_segments / IN_BURST, send_burst, continues_in_bursts);
+	printf("killed after each of %zu stores\n", kills);
+	assert_true(kills > 100);
+	assert_true(on_the_burst_path > kills);
+	bytes_free(&stream);
+	rig_close(&rig);
+	rig_close(&next);
 }
 
 static void killed_at_every_instruction(void **state)
 {
-	size_t kills = 0;
-	unsigned at = 0;
-	pid_t pid;
-	int sig;
+	size_t kills;
 
 	(void)state;
 	if (TEST_SANITIZED) {
@@ -159,24 +233,9 @@ static void killed_at_every_instruction(void **state)
 	open_rig(&next);
 	peer_init(&peer, false, 1, 0xffffffc0, 300);
 	rig_connect(&rig, &peer, 4, "pump");
-	killed_watch();
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0)
-		child();
-	while (killed_stopped_by(pid, &sig)) {
-		at += sig == SIGSTOP;
-		if (at != 0 && killed_look_at(pid)) {
-			continues(at - 1);
-			kills++;
-		}
-		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) != 0)
-			break;
-	}
+	kills = killed_after_each_store(n_segments, send_segment, continues);
 	printf("killed after each of %zu stores\n", kills);
-	assert_int_equal(at, n_segments);
 	assert_true(kills > 300);
-	killed_unwatch();
 	bytes_free(&stream);
 	rig_close(&rig);
 	rig_close(&next);
@@ -186,6 +245,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(killed_at_every_instruction),
+		cmocka_unit_test(killed_in_bursts),
 	};
 
 	return cmocka_run_group_tests_name("recovery_policy", tests, NULL, NULL);

@@ -6,11 +6,8 @@
 #include "biplane/counters/mqtt.h"
 #include "test.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <unistd.h>
 
 #include "killed.h"
 #include "rig.h"
@@ -119,22 +116,9 @@ static void continues(unsigned at)
 	assert_int_equal(rig_count(&next, BP_C_POLICY_FAILED_CLOSED), 0);
 }
 
-static void child(void)
-{
-	(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-	for (unsigned i = 0; i < SEGMENTS; i++) {
-		raise(SIGSTOP);
-		send_segment(&rig, i);
-	}
-	_exit(0);
-}
-
 static void killed_at_every_instruction(void **state)
 {
-	size_t kills = 0;
-	unsigned at = 0;
-	pid_t pid;
-	int sig;
+	size_t kills;
 
 	(void)state;
 	if (TEST_SANITIZED) {
@@ -145,24 +129,9 @@ static void killed_at_every_instruction(void **state)
 	open_rig(&next);
 	peer_init(&peer, false, 1, 0xffffffe0, 0xfffffff0);
 	rig_connect(&rig, &peer, 5, "pump");
-	killed_watch();
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0)
-		child();
-	while (killed_stopped_by(pid, &sig)) {
-		at += sig == SIGSTOP;
-		if (at != 0 && killed_look_at(pid)) {
-			continues(at - 1);
-			kills++;
-		}
-		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) != 0)
-			break;
-	}
+	kills = killed_after_each_store(SEGMENTS, send_segment, continues);
 	printf("killed after each of %zu stores\n", kills);
-	assert_int_equal(at, SEGMENTS);
 	assert_true(kills > 50);
-	killed_unwatch();
 	rig_close(&rig);
 	rig_close(&next);
 }
