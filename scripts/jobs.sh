@@ -52,7 +52,7 @@ start_job() {
 	lane_running[$lane]=$((lane_running[$lane] + 1))
 }
 
-# The first error of a build; the failed tests that pytest lists, each with its error; or the end of another job's log.
+# The first error of a build; the failed tests of pytest or meson, each with its error; or the end of another job's log.
 excerpt() {
 	if grep -q '^FAILED: ' "$1"; then
 		sed -n '/^FAILED: /,$p' "$1" | grep -v '^\[' | head -n 40
@@ -63,6 +63,11 @@ excerpt() {
 			/^_{3,} .* _{3,}$/ {n = 0}
 			on && (n++ < 30 || / error /) {print}' "$1" | head -n 200
 		sed -n '/^=* short test summary/,$p' "$1" | grep -v '^SKIPPED'
+	elif grep -q '^Summary of Failures:' "$1"; then
+		# the output of a failed test follows its line
+		awk '/^ *[0-9]+\/[0-9]+ / {on = / (FAIL|ERROR|TIMEOUT) /; n = 0}
+			/^Summary of Failures:/ {on = 1; n = -100}
+			on && (n++ < 40 || /ERROR|error:/) {print}' "$1" | head -n 200
 	else
 		tail -n 60 "$1"
 	fi

@@ -194,7 +194,8 @@ class Visitors(Periodic):
 
 
 class Datagrams(Periodic):
-    """Messages of sensors that the gateways aggregate and restore: each arrives once, but those sent while a gateway is away."""
+    """Messages of sensors that the gateways aggregate and restore: each arrives once, but those on their way when a fault begins
+    and those sent until it ends."""
 
     def __init__(self, lab, sensors=20, rate=25):
         super().__init__(1 / rate)
@@ -234,7 +235,7 @@ class Datagrams(Periodic):
             self.sent[n] += 1
 
     def before_fault(self):
-        self.away.append((list(self.sent), None))
+        self.away.append(([s.next for s in self.of], None))
 
     def after_fault(self):
         self.away[-1] = (self.away[-1][0], list(self.sent))

@@ -17,7 +17,7 @@ def test_every_message_is_accounted_for(hugepages, tmp_path):
     p = subprocess.run([sys.executable, ROOT / "tests/soak/soak.py", "--time", "9s", "--quiet", "1s", "--report", tmp_path,
                         *(x for f in FAULTS for x in ("--fault", f))],
                        env=env, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240)
-    assert p.returncode == 0, p.stdout[-6000:] + p.stderr[-2000:]
+    assert p.returncode == 0, f"{p.stdout.splitlines()[-1:]}\n{p.stderr[-2000:]}\n{p.stdout[-6000:]}"
     report = json.loads((tmp_path / "report.json").read_text())
     assert {f["fault"] for f in report["faults"]} == set(FAULTS)
     totals = report["totals"]
