@@ -49,4 +49,18 @@ static inline bool bp_cas128(
 #endif
 }
 
+/*
+ * Waits for 0 to 15 pauses of the processor before attempt n. Two workers on one pair may run their
+ * loops in step, such that one of them always comes too late; waits of different lengths end that.
+ */
+static inline void bp_cas_pause(unsigned n)
+{
+	for (unsigned i = n % 16; i > 0; i--)
+#if defined(__x86_64__)
+		__builtin_ia32_pause();
+#else
+		__asm__ __volatile__("yield" ::: "memory");
+#endif
+}
+
 #endif

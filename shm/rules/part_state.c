@@ -13,7 +13,7 @@
  * before this one's change, so its truth was the earlier one, and is replaced.
  */
 
-#define ATTEMPTS 4096u
+#define ATTEMPTS 512u
 #define TRUTH BP_PART_TRUTH
 #define TIME_SHIFT BP_PART_TIME_SHIFT
 #define CLOCK_SLACK_NS 1000000000ull
@@ -132,6 +132,7 @@ enum bp_state_loss bp_part_state_store(const struct bp_part_key *k, uint32_t cli
 		struct bp_part_state *e = find(k->bucket, key);
 		uint64_t old_key = key, old_word;
 
+		bp_cas_pause(n);
 		if (e != NULL)
 			old_word = atomic_load(&e->word);
 		else

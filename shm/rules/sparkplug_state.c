@@ -133,6 +133,7 @@ enum bp_state_loss bp_sparkplug_state_store(struct bp_sparkplug_state *table, ui
 	for (unsigned n = 0; n < ATTEMPTS; n++) {
 		uint64_t old_value, old_word;
 
+		bp_cas_pause(n);
 		if (bp_sparkplug_state_find(table, len, key, &v)) {
 			if (!bp_sparkplug_state_change(&v, value, data))
 				continue;

@@ -42,7 +42,7 @@
 #define RAISED BP_STATE_RAISED
 #define CLAIM BP_STATE_CLAIM
 #define LOW BP_STATE_LOW
-#define ATTEMPTS 4096u
+#define ATTEMPTS 512u
 /* Workers read the clock once per walk, so one may be slightly behind another. A larger difference
  * means another boot of the machine. */
 #define CLOCK_SLACK_NS 1000000000ull
@@ -256,6 +256,15 @@ static bool claim(struct bp_state_change *a)
 	return true;
 }
 
+/* Another worker confirmed the pair in another way: the claim would stay as long as that entry. */
+static void drop_claim(struct bp_state_change *a)
+{
+	for (unsigned i = 0; a->claim != 0 && i < BP_RULE_STATE_WAYS; i++)
+		if (swap(&a->bucket[i], a->key, a->claim, 0, 0))
+			break;
+	a->claim = 0;
+}
+
 /* One attempt to find and change an entry. Returns whether it completed. */
 static bool attempt(struct bp_state_change *a)
 {
@@ -275,6 +284,8 @@ static bool attempt(struct bp_state_change *a)
 		a->claim = v.word; /* read the bucket once more with the claim known to be there */
 		return false;
 	}
+	if (v.word != a->claim)
+		drop_claim(a);
 	e = &a->bucket[v.way];
 	note_undo(a, e, v.word, next);
 	if (!swap(e, a->key, v.word, next ? a->key : 0, next))
@@ -303,9 +314,11 @@ bool bp_state_change(struct bp_state_change *c)
 	c->bucket = c->table + bucket_of(c->key, c->len);
 	c->claim = 0;
 	c->loss = BP_STATE_NO_LOSS;
-	for (unsigned n = 0; n < ATTEMPTS; n++)
+	for (unsigned n = 0; n < ATTEMPTS; n++) {
+		bp_cas_pause(n);
 		if (attempt(c))
 			return true;
+	}
 	c->loss = BP_STATE_NOT_KEPT;
 	return false;
 }

@@ -288,6 +288,7 @@ enum bp_watch_seen bp_watch_see(const struct bp_watch *w, uint64_t key, uint64_t
 	for (unsigned n = 0; n < ATTEMPTS; n++) {
 		const uint64_t at = find(w, &b, key);
 
+		bp_cas_pause(n);
 		if (at != NO_ENTRY) {
 			if (touch(w, at, key, now_ns, only_add, by, before))
 				return BP_WATCH_KNOWN;
