@@ -50,7 +50,7 @@ static void start(struct fixture *f, unsigned i)
 }
 
 /* As at the end of the control plane. */
-static void stop(struct gateway *g)
+static void finish(struct gateway *g)
 {
 	bp_ring_events_free(g->rings);
 	bp_fleet_state_free(g->state);
@@ -84,7 +84,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	for (unsigned i = 0; i < 2; i++) {
-		stop(&f->gateway[i]);
+		finish(&f->gateway[i]);
 		rig_close(f->gateway[i].rig);
 	}
 	bp_config_free(f->config);
@@ -161,7 +161,7 @@ static void adopted(void **state)
 	publish_alias(&two, &c, "t/y", 4, "2");
 	/* not by the number of records: there may be one of before this publication */
 	RUN(f, record_has(f, "t/y"));
-	stop(&f->gateway[0]);
+	finish(&f->gateway[0]);
 	rig_close(&one);
 	start(f, 0);
 	RUN(f, bp_fleet_state_connected(f->gateway[0].state));

@@ -130,7 +130,7 @@ static void stop_control(struct gateway *g)
 	g->up = false;
 }
 
-static void stop(struct gateway *g)
+static void finish(struct gateway *g)
 {
 	if (g->store == NULL)
 		return;
@@ -165,7 +165,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	for (unsigned i = 0; i < 2; i++)
-		stop(&f->gateway[i]);
+		finish(&f->gateway[i]);
 	bp_config_free(f->config);
 	event_base_free(f->base);
 	test_redis_assert_access(&f->redis);
@@ -279,7 +279,7 @@ static void later_gateway_reads_all_states(void **state)
 	struct result clear;
 
 	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "1") == 0);
-	stop(&f->gateway[0]);
+	finish(&f->gateway[0]);
 	start(f, 1);
 	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
 	clear = publish(&f->gateway[1], "70");

@@ -149,7 +149,7 @@ void start(struct rig *r)
 	start_with(r, 16, &rig_plan);
 }
 
-void stop(struct rig *r)
+void finish(struct rig *r)
 {
 	bp_slow_count(r->s, &r->n);
 	assert_int_equal(r->n.pending, 0);

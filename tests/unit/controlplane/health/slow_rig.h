@@ -53,7 +53,7 @@ void start(struct rig *r);
 /* Another control plane with the same tables: no request may be in flight. */
 void start_again(struct rig *r, uint32_t pending);
 /* No request may be in flight. r->n is filled in. */
-void stop(struct rig *r);
+void finish(struct rig *r);
 uint32_t open_session(struct rig *r, uint32_t device, const struct bp_phd_model *m);
 /* A slow path that has taken report S02 of device 1, one of configuration 400; its session. */
 uint32_t start_reported(struct rig *r);

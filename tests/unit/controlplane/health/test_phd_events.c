@@ -56,7 +56,7 @@ static void start(struct rig *r, uint32_t sessions, uint32_t workers)
 	assert_non_null(r->e);
 }
 
-static void stop(struct rig *r)
+static void finish(struct rig *r)
 {
 	bp_worker_events_free(r->e);
 	phd_close(&r->x);
@@ -140,7 +140,7 @@ static void an_answer(void **state)
 	assert_int_equal(bp_worker_events_counts(r.e)->answers, 2);
 	assert_int_equal(bp_ring_used(bp_phd_events(r.x.t, 0)), 0);
 	assert_int_equal(bp_ring_used(bp_phd_events(r.x.t, 1)), 0);
-	stop(&r);
+	finish(&r);
 }
 
 static void rejected_acknowledgements(void **state)
@@ -178,7 +178,7 @@ static void rejected_acknowledgements(void **state)
 	assert_int_equal(n, 9);
 	assert_int_equal(r.answers + r.stale, 0);
 	assert_int_equal(bp_worker_events_counts(r.e)->untrue, 9);
-	stop(&r);
+	finish(&r);
 }
 
 /* A record that is too short, and a ring whose lengths cannot be. */
@@ -205,7 +205,7 @@ static void a_damaged_ring(void **state)
 	assert_true(tell(&r, 0, BP_PHD_EVENT_ANSWER, slot, token_of(&r, slot, true), 0));
 	bp_worker_events_poll(r.e, SECOND);
 	assert_int_equal(r.answers, 1);
-	stop(&r);
+	finish(&r);
 }
 
 static void stale_by_an_event(void **state)
@@ -231,7 +231,7 @@ static void stale_by_an_event(void **state)
 	assert_int_equal(r.stale, 1);
 	assert_int_equal(bp_worker_events_counts(r.e)->stale, 1);
 	assert_int_equal(bp_worker_events_counts(r.e)->known, 1);
-	stop(&r);
+	finish(&r);
 }
 
 /* All rings full: a limited number per call, no worker is starved, and no event in them is lost. */
@@ -259,7 +259,7 @@ static void bounded_number_per_iteration(void **state)
 					    bp_phd_events(r.x.t, w)->capacity - 1024);
 	} while (more);
 	assert_int_equal(r.answers, told);
-	stop(&r);
+	finish(&r);
 }
 
 /* Every session that is stale is found within the sweep's time, however long the turns are, once
@@ -294,7 +294,7 @@ static void the_sweep(void **state)
 			bp_worker_events_poll(r.e, now))
 			now += steps[k];
 		assert_int_equal(r.stale, 15);
-		stop(&r);
+		finish(&r);
 	}
 }
 
@@ -321,7 +321,7 @@ static void late_slot_is_bounded(void **state)
 		assert_true(r.stale - before <= 16384);
 		assert_true(turns < 8);
 	}
-	stop(&r);
+	finish(&r);
 }
 
 int main(void)

@@ -90,7 +90,7 @@ static void start(struct rig *r)
 	bp_ready_hold(r->ready, is_busy, r);
 }
 
-static void stop(struct rig *r)
+static void finish(struct rig *r)
 {
 	bp_ready_free(r->ready);
 	phd_close(&r->x);
@@ -164,7 +164,7 @@ static void ready_at_once(void **state)
 	provisioned();
 	assert_int_equal(r.asked, slot);
 	assert_true(bp_ready_is(r.ready, slot));
-	stop(&r);
+	finish(&r);
 }
 
 /* The CSE lost its tree while a report was in flight: created containers count only after that
@@ -190,7 +190,7 @@ static void not_while_busy(void **state)
 	bp_ready_idle(r.ready, slot);
 	assert_true(bp_ready_is(r.ready, slot));
 	assert_true(none_left());
-	stop(&r);
+	finish(&r);
 }
 
 /* It is wanted again while it is held: the end of the report does not make it ready. */
@@ -211,7 +211,7 @@ static void wanted_again(void **state)
 	r.busy = false;
 	provisioned();
 	assert_true(bp_ready_is(r.ready, slot));
-	stop(&r);
+	finish(&r);
 }
 
 /* Another control plane finds one that was held: it is provisioned once more, and ready then. */
@@ -233,7 +233,7 @@ static void held_over_a_restart(void **state)
 	assert_false(bp_ready_is(r.ready, slot));
 	provisioned();
 	assert_true(bp_ready_is(r.ready, slot));
-	stop(&r);
+	finish(&r);
 }
 
 static struct bp_config_phd default_settings(void)
@@ -284,7 +284,7 @@ static void same_device_reconnects(void **state)
 	assert_false(bp_ready_is(r.ready, other));
 	provisioned();
 	assert_true(none_left());
-	stop(&r);
+	finish(&r);
 }
 
 /* While the CSE is away no one is taken from the queue: it is no hindrance, and what is in the
@@ -309,7 +309,7 @@ static void ready_though_it_was_queued(void **state)
 	bp_ready_lost(r.ready, slot); /* it can wait again */
 	provisioned();
 	assert_true(bp_ready_is(r.ready, slot));
-	stop(&r);
+	finish(&r);
 }
 
 static void reports_lost_by_the_cse_are_excluded(void **state)
@@ -332,7 +332,7 @@ static void reports_lost_by_the_cse_are_excluded(void **state)
 	slot = retry(&r, 1, slot);
 	bp_ready_request(r.ready, slot);
 	assert_true(bp_ready_is(r.ready, slot));
-	stop(&r);
+	finish(&r);
 }
 
 /* It is ready once its report of the slow path has ended. */
@@ -350,7 +350,7 @@ static void same_device_reconnects_while_busy(void **state)
 	assert_true(none_left());
 	bp_ready_idle(r.ready, slot);
 	assert_true(bp_ready_is(r.ready, slot));
-	stop(&r);
+	finish(&r);
 }
 
 /* The settings that containers depend on, one by one: they give other containers. And settings
@@ -380,7 +380,7 @@ static void another_target(void **state)
 		slot = retry(&r, 1, slot);
 		bp_ready_request(r.ready, slot);
 		assert_true(bp_ready_is(r.ready, slot));
-		stop(&r);
+		finish(&r);
 	}
 }
 
@@ -399,7 +399,7 @@ static void the_same_target(void **state)
 	restart(&r, &other);
 	bp_ready_request(r.ready, slot);
 	assert_true(bp_ready_is(r.ready, slot));
-	stop(&r);
+	finish(&r);
 }
 
 /* Names of objects, and the type where the path says it. */
@@ -433,14 +433,14 @@ static void another_device(void **state)
 	l->object[1].name_len = 4;
 	bp_ready_request(r.ready, slot);
 	assert_false(bp_ready_is(r.ready, slot));
-	stop(&r);
+	finish(&r);
 
 	strcpy(c.cse.path, "cse-in/{type}-{system_id}/{object}");
 	slot = remember_one(&r, &c);
 	r.x.t->sessions[slot].spec = 4100;
 	bp_ready_request(r.ready, slot);
 	assert_false(bp_ready_is(r.ready, slot));
-	stop(&r);
+	finish(&r);
 }
 
 /* The device reports its type while containers are created for another: these do not count. */
@@ -467,7 +467,7 @@ static void another_type_meanwhile(void **state)
 	ops.done(ops_arg, target.cookie, true);
 	assert_true(bp_ready_is(r.ready, slot));
 	assert_true(none_left());
-	stop(&r);
+	finish(&r);
 }
 
 /* Devices associate repeatedly while the CSE is unreachable: the order of waiting devices is kept.
@@ -498,7 +498,7 @@ static void repeated_reconnects_keep_the_order(void **state)
 	assert_true(bp_ready_is(r.ready, first));
 	assert_true(bp_ready_is(r.ready, slot));
 	assert_true(none_left());
-	stop(&r);
+	finish(&r);
 }
 
 int main(void)

@@ -36,7 +36,7 @@ static void stored_then_answered(void **state)
 	assert_int_equal(session(&r, slot)->reports, 1);
 	assert_int_equal(session(&r, slot)->stored, 2);
 	assert_int_equal(session(&r, slot)->last, 0x0010000100000000ull);
-	stop(&r);
+	finish(&r);
 	assert_int_equal(r.n.stored, 2);
 	assert_int_equal(r.n.reports, 1);
 }
@@ -51,7 +51,7 @@ static void conflict_is_stored(void **state)
 	stored(0);
 	end(1, BP_CSE_ANSWERED, BP_COAP_CODE(4, 3), BP_M2M_CONFLICT);
 	answered(&r, 1, RORS_S02);
-	stop(&r);
+	finish(&r);
 }
 
 static void repeats_create_no_resource(void **state)
@@ -76,7 +76,7 @@ static void repeats_create_no_resource(void **state)
 	assert_int_equal(session(&r, slot)->reports, 2);
 	stored(2);
 	stored(3);
-	stop(&r);
+	finish(&r);
 	assert_int_equal(r.n.repeated, 2);
 	assert_int_equal(r.n.resumed, 0);
 }
@@ -99,7 +99,7 @@ static void away_then_resumed(void **state)
 	assert_memory_equal(sent[2].bytes, sent[1].bytes, sent[1].len);
 	stored(2);
 	answered(&r, 1, RORS_S02);
-	stop(&r);
+	finish(&r);
 	assert_int_equal(r.n.resumed, 1);
 	assert_int_equal(r.n.no_reply, 1);
 }
@@ -135,7 +135,7 @@ static void errors_are_answered(void **state)
 		assert_int_equal(n_sent, 3);
 		stored(2);
 		answered(&r, 2, RORS_S02);
-		stop(&r);
+		finish(&r);
 	}
 }
 
@@ -170,7 +170,7 @@ static void report_without_capacity_is_not_started(void **state)
 	assert_int_equal(n_sent, 6);
 	stored(5);
 	answered(&r, 3, "e7000012001000130201000a0000ffffffff0d1e0000");
-	stop(&r);
+	finish(&r);
 	assert_int_equal(r.n.full, 2);
 }
 
@@ -187,7 +187,7 @@ static void unconfirmed_can_be_lost(void **state)
 	stored(0);
 	end(1, BP_CSE_TIMED_OUT, 0, 0);
 	assert_int_equal(r.answers, 0);
-	stop(&r);
+	finish(&r);
 	assert_int_equal(r.n.lost, 1);
 }
 
@@ -206,7 +206,7 @@ static void forwarded_is_answered_at_once(void **state)
 	stored(0);
 	stored(1);
 	assert_int_equal(r.answers, 0);
-	stop(&r);
+	finish(&r);
 }
 
 /* The session ended meanwhile, and its slot is another's. */
@@ -224,7 +224,7 @@ static void session_closed(void **state)
 	assert_int_equal(r.targets, 0);
 	assert_int_equal(session(&r, other)->stored, 0);
 	assert_int_equal(session(&r, other)->last, 0);
-	stop(&r);
+	finish(&r);
 }
 
 static void report_without_layout_is_rejected(void **state)
@@ -247,7 +247,7 @@ static void report_without_layout_is_rejected(void **state)
 	assert_int_equal(session(&r, slot)->refused, 2);
 	assert_int_equal(session(&r, slot)->refused_why, BP_PHD_BAD_MAP);
 	assert_int_equal(n_sent, 0);
-	stop(&r);
+	finish(&r);
 }
 
 /* ---- a device that repeats until it is answered, and a CSE that loses and forgets ---- */
@@ -344,7 +344,7 @@ static void each_report_is_stored_exactly_once(void **state)
 	assert_int_equal(cse_end(), DEVICES * (REPORTS - 1) * 2);
 	bp_slow_count(r.s, &r.n);
 	assert_true(r.n.resumed > 50 && r.n.full > 10 && r.n.busy > 50);
-	stop(&r);
+	finish(&r);
 }
 
 int main(void)

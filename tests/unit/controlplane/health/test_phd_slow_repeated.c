@@ -69,7 +69,7 @@ static void partially_stored_report_is_completed(void **state)
 	assert_int_equal(session(&r, slot)->stored, 1);
 	assert_int_equal(session(&r, slot)->unanswered, BP_PHD_ANSWER_WAITS);
 	assert_int_equal(report(&r, slot, "S02", 7 * SECOND), BP_PHD_TAKEN_ANSWER);
-	stop(&r);
+	finish(&r);
 	assert_int_equal(r.n.resumed, 1);
 }
 
@@ -86,7 +86,7 @@ static void stored_report_is_answered(void **state)
 	slot = retry(&r, slot, 2);
 	assert_int_equal(report(&r, slot, "S02", 5 * SECOND), BP_PHD_TAKEN_ANSWER);
 	assert_int_equal(n_sent, 2);
-	stop(&r);
+	finish(&r);
 }
 
 /* Its requests are on their way yet when the device comes again. */
@@ -110,7 +110,7 @@ static void report_in_flight_is_not_sent_again(void **state)
 	assert_int_equal(r.answers, 1);
 	end(3, BP_CSE_ANSWERED, BP_COAP_CODE(4, 3), BP_M2M_CONFLICT);
 	answered(&r, 2, RORS_S02);
-	stop(&r);
+	finish(&r);
 }
 
 /* Lost once more, before and after it could repeat: the name is still the first one. */
@@ -138,7 +138,7 @@ static void over_several_sessions(void **state)
 	assert_string_equal(target(4), target(1));
 	stored(4);
 	answered(&r, 1, RORS_S02);
-	stop(&r);
+	finish(&r);
 }
 
 /* Another report has a name of its own session, and what was carried is over. */
@@ -166,7 +166,7 @@ static void unrelated_message_is_ignored(void **state)
 	stored(4);
 	stored(5);
 	assert_int_equal(r.answers, 2);
-	stop(&r);
+	finish(&r);
 }
 
 /* After the time in which invoke-id and content identify a repeat, it is another measurement. */
@@ -184,7 +184,7 @@ static void too_late(void **state)
 	assert_int_equal(n_sent, 4);
 	stored(2);
 	stored(3);
-	stop(&r);
+	finish(&r);
 }
 
 /* Reports that a device may repeat in another session: those without an answer, or with a request
@@ -226,7 +226,7 @@ static void unanswered_reports(void **state)
 			stored(2);
 		}
 		assert_int_equal(session(&r, slot)->unanswered, BP_PHD_ANSWER_WAITS);
-		stop(&r);
+		finish(&r);
 	}
 }
 
@@ -246,7 +246,7 @@ static void last_report_wins(void **state)
 	stored(2);
 	stored(3);
 	assert_int_equal(session(&r, slot)->unanswered, BP_PHD_ANSWER_WAITS);
-	stop(&r);
+	finish(&r);
 }
 
 static void unconfirmed_is_not_repeated(void **state)
@@ -261,7 +261,7 @@ static void unconfirmed_is_not_repeated(void **state)
 	assert_int_equal(session(&r, slot)->unanswered, BP_PHD_ANSWERED);
 	stored(0);
 	stored(1);
-	stop(&r);
+	finish(&r);
 }
 
 int main(void)

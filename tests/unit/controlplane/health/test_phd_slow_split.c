@@ -130,7 +130,7 @@ static void each_once(void **state)
 		assert_int_equal(session(&r, slot)->stored, n);
 		assert_int_equal(many(&r, slot, n, true, 2 * SECOND), BP_PHD_TAKEN_ANSWER);
 		assert_int_equal(n_sent, n);
-		stop(&r);
+		finish(&r);
 	}
 }
 
@@ -147,7 +147,7 @@ static void unsendable_reports(void **state)
 	assert_int_equal(many(&r, slot, 257, true, SECOND), BP_PHD_TAKEN_UNFIT);
 	assert_int_equal(n_sent, 0);
 	assert_int_equal(session(&r, slot)->reports, 0);
-	stop(&r);
+	finish(&r);
 	assert_int_equal(r.n.too_large, 1);
 	assert_int_equal(r.n.unusable, 0);
 	plan.max_message = 100;
@@ -156,7 +156,7 @@ static void unsendable_reports(void **state)
 	assert_int_equal(many(&r, slot, 1, true, SECOND), BP_PHD_TAKEN_UNFIT);
 	assert_int_equal(many(&r, slot, 40, true, SECOND), BP_PHD_TAKEN_UNFIT);
 	assert_int_equal(n_sent, 0);
-	stop(&r);
+	finish(&r);
 	assert_int_equal(r.n.too_large, 2);
 }
 
@@ -199,7 +199,7 @@ static void goes_on_where_it_was(const struct bp_phd_settings *plan)
 	assert_int_equal(session(&r, slot)->reports, 1);
 	assert_int_equal(session(&r, slot)->stored, 100);
 	assert_int_equal(bp_phd_last_open(session(&r, slot)->last), 0);
-	stop(&r);
+	finish(&r);
 	assert_int_equal(r.n.resumed, 1);
 }
 
@@ -243,7 +243,7 @@ static void an_error_on_one(void **state)
 		end(i, BP_CSE_ANSWERED, BP_COAP_CODE(4, 3), BP_M2M_CONFLICT);
 	answered(&r, 2, RORS);
 	assert_int_equal(bp_phd_last_open(session(&r, slot)->last), 0);
-	stop(&r);
+	finish(&r);
 }
 
 /* Without names nothing is sent of which it could not be noted that it is stored. */
@@ -276,7 +276,7 @@ static void an_error_on_one_without_names(void **state)
 	for (unsigned v = 1; v <= 60; v++)
 		assert_true(has[v]);
 	answered(&r, 2, RORS);
-	stop(&r);
+	finish(&r);
 }
 
 /* Other requests use all entries of the client: waiting ones are sent when there is capacity. */
@@ -313,7 +313,7 @@ static void capacity_for_a_few(void **state)
 	assert_int_equal(n_sent, 40);
 	answered(&r, 1, RORS);
 	watch->room(watch->arg); /* no one waits */
-	stop(&r);
+	finish(&r);
 }
 
 /* The device disconnects before all was sent: the rest is not sent for the next session in its
@@ -335,7 +335,7 @@ static void session_ends_during_a_report(void **state)
 	assert_true(n_sent <= 32);
 	assert_int_equal(session(&r, other)->stored, 0);
 	assert_int_equal(session(&r, other)->last, 0);
-	stop(&r);
+	finish(&r);
 	assert_int_equal(r.n.lost, 1);
 }
 
@@ -361,7 +361,7 @@ static void same_numbers_other_bytes(void **state)
 		stored(i);
 	assert_int_equal(bp_phd_last_open(session(&r, slot)->last), 0);
 	assert_int_equal(r.idle, 1);
-	stop(&r);
+	finish(&r);
 }
 
 /* A device repeats as long as it is not answered, and it stays one report: the CSE may have stored
@@ -381,7 +381,7 @@ static void repeated_for_an_hour(void **state)
 		end(n_sent - 1, BP_CSE_TIMED_OUT, 0, 0);
 	}
 	assert_int_equal(session(&r, slot)->reports, 1);
-	stop(&r);
+	finish(&r);
 }
 
 /* A worker sent the first of two, and the CSE has it: the slow path sends the other. */
@@ -408,7 +408,7 @@ static void after_a_worker(void **state)
 	stored(0);
 	answered(&r, 1, "e7000012001000100201000a0000ffffffff0d1d0000");
 	assert_int_equal(session(&r, slot)->reports, 1);
-	stop(&r);
+	finish(&r);
 	free(apdu);
 }
 
@@ -446,7 +446,7 @@ static void long_list_is_split_into_instances(void **state)
 	assert_int_equal(part_of(&sent[parts]), 1);
 	stored(parts);
 	answered(&r, 2, RORS);
-	stop(&r);
+	finish(&r);
 }
 
 /* ---- a device that repeats until it is answered, and a CSE that loses, forgets and refuses ----
@@ -519,7 +519,7 @@ static void soak(bool named)
 		assert_int_equal(session(&r, slot)->reports, number);
 	}
 	assert_true(resumed > 50);
-	stop(&r);
+	finish(&r);
 }
 
 static void each_report_is_stored_exactly_once_with_names(void **state)

@@ -62,7 +62,7 @@ static void start(struct fixture *f)
 	RUN_UNTIL(f, bp_sync_state(f->sync) == BP_SYNC_SYNCED);
 }
 
-static void stop(struct fixture *f)
+static void finish(struct fixture *f)
 {
 	bp_sync_free(f->sync);
 	bp_fib_writer_free(f->writer);
@@ -74,7 +74,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	stop(f);
+	finish(f);
 	bp_segment_close(f->shm.segment);
 	sync_net_clear();
 	event_base_free(f->base);
@@ -354,7 +354,7 @@ static void a_hundred_thousand(void **state)
 	RUN_UNTIL(f, bp_sync_state(f->sync) == BP_SYNC_SYNCED && as_the_kernel(f));
 
 	/* started again on full tables */
-	stop(f);
+	finish(f);
 	begun = test_now_ns();
 	start(f);
 	printf("and mirrored again after a restart in %.3f s\n", seconds(begun));

@@ -105,7 +105,7 @@ static struct change any_change(struct lpm_rig *r, uint8_t family)
 	return c;
 }
 
-static void stop(uint8_t family)
+static void finish(uint8_t family)
 {
 	struct lpm_rig r;
 	unsigned times = 0;
@@ -129,12 +129,12 @@ static void stop(uint8_t family)
 
 static void test_stop4(void **state)
 {
-	stop(4);
+	finish(4);
 }
 
 static void test_stop6(void **state)
 {
-	stop(6);
+	finish(6);
 }
 
 /* The repair itself is stopped, and the next one continues. */
