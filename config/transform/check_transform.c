@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
-#include "config/aggregation/settings.h"
 #include "config/health/settings.h"
 #include "config/transform/check_transform.h"
 
@@ -96,35 +95,6 @@ static void check_own(struct bp_reader *r, const struct bp_transform_entry *e)
 			e->i, what, bp_address_text(own, text));
 }
 
-static bool overlap(const struct bp_prefix *a, const struct bp_prefix *b)
-{
-	const struct bp_prefix *wide = a->length <= b->length ? a : b;
-	struct bp_address first = {.family = a->family};
-
-	memcpy(first.bytes, wide == a ? b->bytes : a->bytes, sizeof(first.bytes));
-	return a->family == b->family && bp_prefix_contains(wide, &first);
-}
-
-/* Messages from decapsulated aggregates are not transformed. */
-static void check_restored(struct bp_reader *r, const struct bp_transform_entry *e)
-{
-	const struct bp_agg_rules *agg = &bp_config_aggregation(r->config)->rules;
-
-	for (uint32_t i = 0; i < agg->n_disaggregate; i++) {
-		const struct bp_disagg_rule *d = &agg->disaggregate[i];
-
-		if (d->port != e->rule->port || e->rule->udp < d->to.udp_first ||
-			e->rule->udp > d->to.udp_last ||
-			(e->rule->to.family != 0 && !overlap(&e->rule->to, &d->to.address)))
-			continue;
-		BP_AT_ERROR(r, bp_place(e->node, "udp_port"),
-			BP_ENTRY ".udp_port: aggregation.decapsulate[%u] restores messages to this "
-				 "port, and restored messages are not transformed; expected this "
-				 "entry at the gateway that encapsulates, or another port",
-			e->i, i);
-	}
-}
-
 static void check_entry(struct bp_reader *r, const struct bp_transform_entry *e)
 {
 	const struct bp_transform_rule *rule = e->rule;
@@ -141,7 +111,6 @@ static void check_entry(struct bp_reader *r, const struct bp_transform_entry *e)
 			"address",
 			path, rule->to.family, rule->to.family, rule->to.family);
 	check_own(r, e);
-	check_restored(r, e);
 	bp_check_sources(r, e);
 }
 

@@ -41,4 +41,4 @@ struct rte_node_register bp_node_agg_timer = {
 	.process = agg_timer_process,
 	.nb_edges = 0,
 };
-BP_NODE_REGISTER(bp_node_agg_timer, BP_NEXT_ONWARD)
+BP_NODE_REGISTER(bp_node_agg_timer, BP_EDGE_TRANSFORM, BP_NEXT_ONWARD)

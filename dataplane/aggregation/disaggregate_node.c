@@ -2,8 +2,9 @@
 /*
  * Decapsulates aggregates (services/aggregation/disaggregator.h). It is the first node, or follows
  * checksum and aggregate, for frames of a port with entries of `decapsulate`. A restored message
- * continues at the node after the input of its aggregate, past the nodes that inspect TCP. Either
- * all messages of an aggregate are restored or none.
+ * continues at the node after the input of its aggregate, past the nodes that inspect TCP; on a
+ * port with entries of `transform`, at node transform. Either all messages of an aggregate are
+ * restored or none.
  */
 #include "biplane/counters/aggregation.h"
 #include "dataplane/aggregation/worker.h"
@@ -57,7 +58,7 @@ static inline void send_restored(struct bp_agg_worker *g, uint16_t port, unsigne
 		for (unsigned i = 0; i < n; i++)
 			bp_agg_worker_pace(g, rule, m[i]);
 	else
-		bp_edge_batch_add_all(&g->out, g->worker->onward[port], m, n, bytes);
+		bp_edge_batch_add_all(&g->out, g->after_restored[port], m, n, bytes);
 	g->restored += n;
 	bp_count(g->worker, BP_C_DECAP_MESSAGE, n);
 }
@@ -177,7 +178,7 @@ static bool disaggregate(struct bp_agg_worker *g, struct rte_mbuf *m)
 		if (g->pacer[rule].n != 0)
 			bp_agg_worker_pace(g, rule, m);
 		else
-			bp_edge_batch_add(&g->out, w->onward[m->port], m);
+			bp_edge_batch_add(&g->out, g->after_restored[m->port], m);
 		return false;
 	case BP_DISAGG_OTHER:
 		break;
@@ -245,4 +246,5 @@ struct rte_node_register bp_node_disaggregate = {
 	.process = disaggregate_process,
 	.nb_edges = 0,
 };
-BP_NODE_REGISTER(bp_node_disaggregate, BP_EDGE_DROP, BP_NEXT_PATH, BP_NEXT_ONWARD)
+BP_NODE_REGISTER(
+	bp_node_disaggregate, BP_EDGE_DROP, BP_EDGE_TRANSFORM, BP_NEXT_PATH, BP_NEXT_ONWARD)

@@ -15,7 +15,7 @@
 
 static void leave(struct bp_agg_worker *g, struct rte_mbuf *m)
 {
-	bp_edge_batch_add(&g->out, g->worker->onward[m->port], m);
+	bp_edge_batch_add(&g->out, g->after_restored[m->port], m);
 }
 
 void bp_agg_worker_pace(struct bp_agg_worker *g, unsigned rule, struct rte_mbuf *m)
@@ -198,11 +198,24 @@ rte_edge_t bp_agg_worker_enter(struct bp_agg_worker *g, unsigned port, rte_edge_
 {
 	if (g->aggregator == NULL) /* not yet */
 		return next;
+	g->after_restored[port] = g->worker->onward[port];
 	g->after_disaggregate[port] = (uint8_t)next;
 	if (bp_disaggregator_uses_port(g->disaggregator, port))
 		next = BP_EDGE_DISAGGREGATE;
 	g->after_aggregate[port] = (uint8_t)next;
 	return bp_aggregator_uses_port(g->aggregator, port) ? BP_EDGE_AGGREGATE : next;
+}
+
+bool bp_agg_worker_enter_before_transform(struct bp_agg_worker *g, unsigned port, rte_edge_t *next)
+{
+	if (g == NULL || g->aggregator == NULL ||
+		!bp_disaggregator_uses_port(g->disaggregator, port))
+		return false;
+	*next = g->after_aggregate[port] = g->after_disaggregate[port];
+	if (bp_aggregator_uses_port(g->aggregator, port))
+		*next = BP_EDGE_AGGREGATE;
+	g->after_disaggregate[port] = g->after_restored[port] = BP_EDGE_TRANSFORM;
+	return true;
 }
 
 void bp_agg_worker_tick(struct bp_agg_worker *g)

@@ -44,6 +44,8 @@ struct bp_agg_worker {
 	struct bp_disaggregator *disaggregator;
 	/* edges of the frames that are not taken, by input port */
 	uint8_t after_aggregate[BP_MAX_PORTS], after_disaggregate[BP_MAX_PORTS];
+	/* edges of restored messages: node transform, or as onward[] of the worker */
+	uint8_t after_restored[BP_MAX_PORTS];
 	bool learns;      /* a port is in a learning bridge */
 	bool draining;    /* no frame is held any more */
 	bool releasing;   /* paced frames leave, a limited number in each walk */
@@ -103,6 +105,15 @@ uint32_t bp_agg_worker_max_paced(const struct bp_config *c);
  * taken.
  */
 rte_edge_t bp_agg_worker_enter(struct bp_agg_worker *g, unsigned port, rte_edge_t next);
+
+/*
+ * Called after bp_agg_worker_enter() for a port with entries of `transform`. If the port has
+ * entries of `decapsulate`, its frames enter by node disaggregate, then pass node transform, and
+ * then node aggregate if the port has such entries: *next is the edge after node transform. So
+ * restored messages, and messages that were not in an aggregate, pass node transform in order.
+ * False: the port has none; nothing was changed. NULL is allowed.
+ */
+bool bp_agg_worker_enter_before_transform(struct bp_agg_worker *g, unsigned port, rte_edge_t *next);
 
 /* Called every few walks: checks whether the minimum MTU has changed. */
 void bp_agg_worker_tick(struct bp_agg_worker *g);

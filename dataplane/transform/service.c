@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/transform/settings.h"
+#include "dataplane/aggregation/worker.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/transform/worker.h"
 #include "shm/transform/transform_writer.h"
@@ -91,8 +92,14 @@ static rte_edge_t enter(void *state, struct bp_worker *w, unsigned port, rte_edg
 {
 	const struct bp_transform_worker *t = state;
 
+	rte_edge_t first = next;
+
+	if (t->ports_with_entries >> port & 1)
+		first = bp_agg_worker_enter_before_transform(bp_agg_worker_of(w), port, &next)
+				? BP_EDGE_DISAGGREGATE
+				: BP_EDGE_TRANSFORM;
 	w->inner[port] = (uint8_t)next;
-	return t->ports_with_entries >> port & 1 ? BP_EDGE_TRANSFORM : next;
+	return first;
 }
 
 const struct bp_dataplane_service bp_dataplane_transform = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Node transform: the first node, or after checksum, for frames of a port with entries of
- * `transform`. Results continue at node aggregate, if the port has such entries, or past the nodes
+ * `transform`; after disaggregate on a port with entries of `decapsulate`, so restored messages can
+ * be readings. Results continue at node aggregate, if the port has such entries, or past the nodes
  * that inspect TCP; results that are sent back leave by their input port or, on a routed port, by
  * node ip4. Frames that are not readings continue unmodified, in order.
  */

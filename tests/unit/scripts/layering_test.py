@@ -46,7 +46,6 @@ EXCEPTIONS = {
     ("apps/biplane/show/status_view.c", "apps/biplane/show/health/show_phd.h"): "the overview has a line on health devices",
     ("config/aggregation/check_aggregation.c", "config/health/settings.h"): "what is for the manager's own ports is not aggregated",
     ("config/transform/check_transform.c", "config/health/settings.h"): "what is for the manager's own ports is not transformed",
-    ("config/transform/check_transform.c", "config/aggregation/settings.h"): "what disaggregate restores is not transformed",
     ("dataplane/aggregation/*", "dataplane/lcl/lcl.h"): "the label of a packet that ends in the node ends there",
     ("dataplane/health/*", "dataplane/lcl/lcl.h"): "the label of a packet that ends in the node ends there",
     ("dataplane/transform/send.c", "dataplane/lcl/lcl.h"): "the label of a packet that ends in the node ends there",
@@ -54,6 +53,7 @@ EXCEPTIONS = {
     ("dataplane/nodes/ip4.c", "dataplane/health/worker.h"): "the edge to node phd or cse is chosen inline, per packet",
     ("dataplane/nodes/ip6.c", "dataplane/health/worker.h"): "the edge to node phd or cse is chosen inline, per packet",
     ("dataplane/nodes/next_hop.c", "dataplane/health/worker.h"): "the edge to node phd or cse is chosen inline, per packet",
+    ("dataplane/transform/service.c", "dataplane/aggregation/worker.h"): "messages that node disaggregate restores pass node transform",
     ("dataplane/transform/collect.c", "dataplane/aggregation/worker.h"): "readings that an aggregation entry matches are not converted",
     ("dataplane/transform/sample.h", "services/aggregation/*.h"): "readings are UDP messages, parsed and matched as for aggregation",
 }

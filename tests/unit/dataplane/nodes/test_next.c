@@ -64,8 +64,9 @@ static void edges_lead_forward_only(void **state)
 	assert_int_equal(edges_of(&bp_node_checksum), BEHIND_CHECKSUM);
 	assert_int_equal(edges_of(&bp_node_aggregate),
 		BIT(BP_EDGE_DROP) | BIT(BP_EDGE_DISAGGREGATE) | BIT(BP_EDGE_ETHERNET) | ONWARD);
+	/* transform is the only one that is also before them */
 	assert_int_equal(edges_of(&bp_node_disaggregate),
-		BIT(BP_EDGE_DROP) | BIT(BP_EDGE_ETHERNET) | ONWARD);
+		BIT(BP_EDGE_DROP) | BIT(BP_EDGE_TRANSFORM) | BIT(BP_EDGE_ETHERNET) | ONWARD);
 	/* a policy may refuse their frames */
 	assert_int_equal(
 		edges_of(&bp_node_ethernet), BIT(BP_EDGE_DROP) | BIT(BP_EDGE_MQTT) | ONWARD);
