@@ -1,28 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tutorials work as they are written: docs/tutorials/.
+"""The tutorials work as they are written, with the built biplane, each in namespaces of its own (network, mounts, processes).
+tests/tutorials/bare_root.py also runs what they install and build."""
 
-Each page runs in namespaces of its own (network, mounts, processes), block by block in one shell: `sh` blocks, and the
-lines of `console` blocks that begin with `$ `. A YAML block that begins with `version:` is written to the file that the
-text before it names. Output must have the lines of `console` and `text` blocks; numbers may differ, and `...` matches
-anything. `<!-- compared: COLUMN... -->` before a block: these columns of its first table must have the same numbers.
-"""
-
-import re
 import shutil
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from lab import BIPLANE, PATIENCE, ROOT
+from lab import BIPLANE, ROOT
+from tutorial import PAGES, Shell, run_page
 
-PAGES = sorted(p.stem for p in (ROOT / "docs" / "tutorials").glob("*.md"))
-WAIT = 30 * PATIENCE  # seconds until the output must be there
-# scripts/setup and the build have done these before the tests run.
-PREPARED = re.compile(r"^(apt |scripts/setup|meson )")
-# Commands that change nothing, and may be repeated until their output is right.
-READS = re.compile(r"^(biplane (show|status|tail|top|explain|capture|trace)|curl |grep |get |head |tail |scripts/lab vtysh|scripts/lab run \w+ (vtysh|ip route show|ping -c|traceroute|biplane show))")
 NAMESPACES = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"]
 PRELUDE = """
 ip link set lo up
@@ -34,126 +21,14 @@ export PATH={path}:$PATH BIPLANE={biplane}
 """
 
 
-def blocks(page):
-    """(kind, text, the paragraph before it)"""
-    text, before = page.read_text(encoding="utf-8"), 0
-    for m in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
-        yield m[1], m[2], text[before:m.start()]
-        before = m.end()
-
-
-def normal(line):
-    """Without numbers, and with one blank between words."""
-    line = re.sub(r"[0-9a-f:.]*[0-9][\w:.]*|#+", "#", line)
-    return " ".join(line.split())
-
-
-def missing(expected, output):
-    """Lines that the output does not have."""
-    lines = [normal(line) for line in output.splitlines()]
-    return [line for line in expected if line.strip() and line.strip() != "..." and not any(
-        re.fullmatch(".*".join(re.escape(normal(part)) + r"\s*" for part in line.split("...")), got) for got in lines)]
-
-
-def cells(lines, columns):
-    """Values of these columns in the first row below their heads, counted from the right: cells on the left may have blanks."""
-    for head, row in zip(lines, lines[1:]):
-        names, values = head.split(), row.split()
-        if set(columns) <= set(names):
-            return [values[names.index(c) - len(names)] if len(values) >= len(names) else None for c in columns]
-    return None
-
-
-def commands(text):
-    """[(command, expected lines)] of a console block; a command continues behind a backslash at the end of its line."""
-    found = []
-    for line in text.splitlines():
-        if line.startswith("$ "):
-            found.append((line[2:], []))
-        elif found and not found[-1][1] and found[-1][0].endswith("\\"):
-            found[-1] = (found[-1][0] + "\n" + line, [])
-        else:
-            found[-1][1].append(line)
-    return found
-
-
-class Shell:
-    def __init__(self, folder):
-        self.folder, self.n = folder, 0
-        self.log = folder / "log"
-        self.process = subprocess.Popen([*NAMESPACES, "bash"], cwd=folder, stdin=subprocess.PIPE, stdout=self.log.open("wb"),
-                                        stderr=subprocess.STDOUT, text=True)
-
-    def output(self):
-        return self.log.read_text(encoding="utf-8", errors="replace")
-
-    def run(self, text):
-        """Its output, and that of background programs in the meantime."""
-        self.n += 1
-        begin, end = len(self.output()), f"<end of {self.n}>"
-        (self.folder / "block").write_text(text + "\n", encoding="utf-8")
-        self.process.stdin.write(f". {self.folder}/block </dev/null; echo; echo '{end}'\n")
-        self.process.stdin.flush()
-        stop = time.monotonic() + 4 * WAIT
-        while end not in self.output()[begin:]:
-            assert self.process.poll() is None and time.monotonic() < stop, f"does not end: {text}\n{self.output()[begin:]}"
-            time.sleep(0.02)
-        return self.output()[begin:].partition(end)[0]
-
-    def close(self):
-        self.process.stdin.close()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
-def console(shell, text, before):
-    columns = (re.findall(r"<!-- compared: (.*?) -->", before) or [""])[0].split()
-    for command, expected in commands(text):
-        stop = time.monotonic() + WAIT
-        while True:
-            output = shell.run(command)
-            left = missing(expected, output)
-            if not left and columns and cells(expected, columns) != cells(output.splitlines(), columns):
-                left = columns
-            if not left:
-                break
-            assert READS.match(command) and time.monotonic() < stop, f"$ {command}\nlacks {left}\n{shell.output()[-4000:]}"
-            time.sleep(0.2)
-
-
-def output_of(shell, text, block):
-    """Waits for output of background programs. Runs a block in the foreground again: its messages may have come too early."""
-    expected = text.splitlines()
-    stop, again = time.monotonic() + 2 * WAIT, time.monotonic() + WAIT / 6
-    while left := missing(expected, shell.output()):
-        assert time.monotonic() < stop, f"lacks {left}\n{shell.output()[-4000:]}"
-        if time.monotonic() > again and not re.search(r"&$", block, re.MULTILINE):
-            shell.run(block)
-            again += WAIT / 6
-        time.sleep(0.1)
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_tutorial_output_is_as_written(name, tmp_path, hugepages):
     for folder in ("scripts", "docs", "build-venv-cse"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    shell, last = Shell(tmp_path), ""
+    shell = Shell([*NAMESPACES, "bash"], tmp_path)
     try:
         shell.run(PRELUDE.format(path=Path(BIPLANE).resolve().parent, biplane=Path(BIPLANE).resolve()))
-        for kind, text, before in blocks(ROOT / "docs" / "tutorials" / f"{name}.md"):
-            if kind == "yaml" and text.startswith("version:"):
-                file = re.findall(r"`([\w-]+\.yaml)`", before)[-1]
-                shell.run(f"cat >{file} <<'END-OF-YAML'\n{text}END-OF-YAML")
-            elif kind == "sh":
-                last = "\n".join(line for line in text.splitlines() if not PREPARED.match(line)).replace("$PWD/build/apps:$PATH", "$PATH")
-                shell.run(last)
-            elif kind == "console":
-                console(shell, text, before)
-            elif kind == "text":
-                output_of(shell, text, last)
+        run_page(shell, name, lambda commands: commands.replace("$PWD/build/apps:$PATH", "$PATH"))
     finally:
         shell.close()
         shutil.copy(shell.log, tmp_path / "log.txt")
