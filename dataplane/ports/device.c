@@ -2,12 +2,24 @@
 #include "dataplane/ports/device.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <linux/bpf.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/*
+ * Bytes. PACKET_FRAME is the default of DPDK, PACKET_HEADER the kernel's before a frame. The driver
+ * requires blocks without a gap: a longer element is one block, which consists of pages.
+ */
+#define ETHER_HEADER 14u
+#define VLAN_TAG 4u
+#define PACKET_HEADER 66u
+#define PACKET_FRAME 2048u
+#define PACKET_PAGE 4096u
 
 /* Kernel drivers that give DPDK access to a PCI device. */
 static const char *const usable[] = {"vfio-pci", "uio_pci_generic", "igb_uio", "mlx4_core",
@@ -49,14 +61,25 @@ bool bp_device_arg(const char *device, const char *key, char *value, size_t size
 	return found;
 }
 
+static bool is_af_xdp(const char *device)
+{
+	static const char driver[] = "net_af_xdp";
+
+	return strncmp(device, driver, sizeof(driver) - 1) == 0;
+}
+
+uint32_t bp_device_headroom(const char *device)
+{
+	return is_af_xdp(device) ? XDP_PACKET_HEADROOM : 0;
+}
+
 void bp_device_no_busy_poll(char *device, size_t size)
 {
-	static const char driver[] = "net_af_xdp", argument[] = ",busy_budget=0";
+	static const char argument[] = ",busy_budget=0";
 	const size_t used = strlen(device);
 	char value[16];
 
-	if (strncmp(device, driver, sizeof(driver) - 1) == 0 &&
-		!bp_device_arg(device, "busy_budget", value, sizeof(value)) &&
+	if (is_af_xdp(device) && !bp_device_arg(device, "busy_budget", value, sizeof(value)) &&
 		used + sizeof(argument) <= size)
 		memcpy(device + used, argument, sizeof(argument));
 }
@@ -70,6 +93,48 @@ uint32_t bp_device_arg_u32(const char *device, const char *key, uint32_t otherwi
 		return otherwise;
 	n = strtoul(value, &end, 0);
 	return *end != '\0' || n == 0 || n > UINT32_MAX ? otherwise : (uint32_t)n;
+}
+
+static bool has_ring_arguments(const char *device)
+{
+	char value[16];
+
+	return bp_device_arg(device, "framesz", value, sizeof(value)) ||
+	       bp_device_arg(device, "blocksz", value, sizeof(value));
+}
+
+static bool is_af_packet(const char *device)
+{
+	static const char driver[] = "net_af_packet";
+
+	return strncmp(device, driver, sizeof(driver) - 1) == 0;
+}
+
+uint32_t bp_device_frame_size(const char *device, uint32_t mtu)
+{
+	const uint32_t frame = mtu + ETHER_HEADER + 2 * VLAN_TAG + PACKET_HEADER;
+	const uint32_t configured = bp_device_arg_u32(device, "framesz", 0);
+
+	if (configured || !is_af_packet(device))
+		return configured;
+	if (frame <= PACKET_FRAME || has_ring_arguments(device))
+		return PACKET_FRAME;
+	return (frame + PACKET_PAGE - 1) / PACKET_PAGE * PACKET_PAGE;
+}
+
+void bp_device_fit_mtu(char *device, size_t size, uint32_t mtu)
+{
+	const uint32_t frame = bp_device_frame_size(device, mtu);
+	const size_t used = strlen(device);
+	char arguments[64];
+	int n;
+
+	if (!is_af_packet(device) || frame == PACKET_FRAME || has_ring_arguments(device))
+		return;
+	n = snprintf(arguments, sizeof(arguments), ",framesz=%" PRIu32 ",blocksz=%" PRIu32, frame,
+		frame);
+	if (n > 0 && used + (size_t)n < size)
+		memcpy(device + used, arguments, (size_t)n + 1);
 }
 
 static int check_pci(const char *bdf, char *err, size_t err_size)

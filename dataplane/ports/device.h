@@ -25,6 +25,22 @@ bool bp_device_arg(const char *device, const char *key, char *value, size_t size
 void bp_device_no_busy_poll(char *device, size_t size);
 /* Returns an argument with a number above 0, or `otherwise`. */
 uint32_t bp_device_arg_u32(const char *device, const char *key, uint32_t otherwise);
+/*
+ * Returns the size of an element of the rings of net_af_packet, bytes: framesz=, or else as long as
+ * a frame of this MTU needs. Returns 0 for other devices without framesz=.
+ */
+uint32_t bp_device_frame_size(const char *device, uint32_t mtu);
+/*
+ * Adds framesz= and blocksz= of this size to net_af_packet, unless the device string has one of
+ * them. The kernel truncates frames that are longer than an element.
+ */
+void bp_device_fit_mtu(char *device, size_t size, uint32_t mtu);
+
+/*
+ * Returns the bytes of a buffer, in addition to its headroom, that precede a frame of this device:
+ * those that the kernel reserves for XDP programs.
+ */
+uint32_t bp_device_headroom(const char *device);
 
 /*
  * Checks whether the device can exist on this system: the PCI device exists and is bound to a

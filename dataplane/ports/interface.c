@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "dataplane/ports/device.h"
+
 static bool ethtool(int fd, struct ifreq *r, void *command)
 {
 	r->ifr_data = command;
@@ -68,4 +70,13 @@ struct bp_device_facts bp_interface_query(const char *name)
 	i.takes_ip4 = takes_ip4(name);
 	i.takes_ip6 = sysctl("ipv6", name, "disable_ipv6") == 0;
 	return i;
+}
+
+uint32_t bp_interface_mtu(const char *device, uint32_t configured)
+{
+	char iface[64];
+
+	if (configured || !bp_device_arg(device, "iface", iface, sizeof(iface)))
+		return configured;
+	return bp_interface_query(iface).mtu;
 }

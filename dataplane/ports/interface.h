@@ -17,4 +17,10 @@ struct bp_device_facts {
 
 struct bp_device_facts bp_interface_query(const char *name);
 
+/*
+ * Returns the MTU of a device string: the configured one, or else that of the interface that the
+ * string names, or 0.
+ */
+uint32_t bp_interface_mtu(const char *device, uint32_t configured);
+
 #endif

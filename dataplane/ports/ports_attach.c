@@ -10,6 +10,7 @@
 
 #include "config/config.h"
 #include "dataplane/ports/device.h"
+#include "dataplane/ports/interface.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/ports/port_claim.h"
 #include "dataplane/ports/ports.h"
@@ -83,6 +84,7 @@ static int attach_one(const struct bp_config *c, unsigned port, char *err, size_
 		snprintf(devargs, sizeof(devargs), "%s", p->device);
 	else
 		unique_devargs(c, port, devargs, sizeof(devargs));
+	bp_device_fit_mtu(devargs, sizeof(devargs), bp_interface_mtu(p->device, p->mtu));
 	if (c->poll_mode == BP_POLL_ADAPTIVE)
 		bp_device_no_busy_poll(devargs, sizeof(devargs));
 	rc = rte_dev_probe(devargs);

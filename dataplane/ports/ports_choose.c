@@ -4,6 +4,7 @@
  * configuration.
  */
 #include <inttypes.h>
+#include <linux/bpf.h>
 #include <stdio.h>
 
 #include <rte_ethdev.h>
@@ -18,6 +19,14 @@
 #include "dataplane/ports/ports.h"
 
 #define DEFAULT_DESC 1024
+/*
+ * A buffer with an AF_XDP socket is at most a page: with the headers of the mempool and the mbuf,
+ * one cache line that spreads buffers over memory channels, both headrooms, and two tags and the
+ * CRC that bp_pools_frame_capacity() adds to an MTU. The driver reports more.
+ */
+#define XDP_MTU_MAX                                                                                \
+	(4096u - 2 * RTE_CACHE_LINE_SIZE - sizeof(struct rte_mbuf) - RTE_PKTMBUF_HEADROOM -        \
+		XDP_PACKET_HEADROOM - RTE_ETHER_HDR_LEN - 2 * RTE_VLAN_HLEN - RTE_ETHER_CRC_LEN)
 
 static uint16_t clamp_u16(uint32_t v)
 {
@@ -39,6 +48,8 @@ static void choose_mtu(struct bp_port *p)
 	}
 	if (p->info.max_mtu && !p->config->mtu)
 		p->mtu = RTE_MIN(p->mtu, (uint32_t)p->info.max_mtu);
+	if (p->driver->xdp_sockets && !p->config->mtu)
+		p->mtu = RTE_MIN(p->mtu, (uint32_t)XDP_MTU_MAX);
 	p->mtu = RTE_MIN(p->mtu, (uint32_t)UINT16_MAX);
 }
 
@@ -186,20 +197,31 @@ static int refused(const struct bp_port *p, const char *why, char *err, size_t e
 	return -1;
 }
 
-/* The same check as in ethdev, which would only report "Invalid argument". */
-static int check_mtu(const struct bp_port *p, char *why, size_t why_size)
+/* The largest MTU of the device; 0: unknown. As ethdev checks it. */
+static uint32_t mtu_limit(const struct bp_port *p)
 {
-	const uint32_t longest = p->info.max_rx_pktlen, mtu = p->config->mtu;
+	const uint32_t longest = p->info.max_rx_pktlen;
 	const bool reported = p->info.max_mtu != UINT16_MAX && longest > p->info.max_mtu;
 	const uint32_t overhead =
 		reported ? longest - p->info.max_mtu : RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
 
-	if (mtu == 0 || longest <= overhead || mtu <= longest - overhead)
+	if (longest <= overhead)
+		return 0;
+	return p->driver->xdp_sockets ? RTE_MIN(longest - overhead, (uint32_t)XDP_MTU_MAX)
+				      : longest - overhead;
+}
+
+/* Without it, ethdev would only report "Invalid argument". */
+static int check_mtu(const struct bp_port *p, char *why, size_t why_size)
+{
+	const uint32_t limit = mtu_limit(p), mtu = p->config->mtu;
+
+	if (mtu == 0 || limit == 0 || mtu <= limit)
 		return 0;
 	snprintf(why, why_size,
 		"has mtu %" PRIu32 ", but its device takes at most %" PRIu32
 		": set mtu to that or less",
-		mtu, longest - overhead);
+		mtu, limit);
 	return -1;
 }
 

@@ -8,12 +8,12 @@
 
 #include "config/config.h"
 #include "dataplane/ports/device.h"
+#include "dataplane/ports/interface.h"
 
 #define VHOST_DEVICE "/dev/vhost-net"
 #define TUN_DEVICE "/dev/net/tun"
 /* The defaults of the driver, in bytes: two rings per queue. */
 #define PACKET_FRAMES 512
-#define PACKET_FRAME_SIZE 2048
 
 /* Reads the name that a link in the directory of a PCI device points to; "" if there is none. */
 static void pci_link(const char *bdf, const char *what, char *name, size_t size)
@@ -98,7 +98,7 @@ static uint64_t rings(const struct bp_config *c, const struct bp_config_port *po
 	const uint64_t queues = port->rx_queues ? port->rx_queues : c->n_workers;
 
 	return 2 * queues * bp_device_arg_u32(port->device, "framecnt", PACKET_FRAMES) *
-	       bp_device_arg_u32(port->device, "framesz", PACKET_FRAME_SIZE);
+	       bp_device_frame_size(port->device, bp_interface_mtu(port->device, port->mtu));
 }
 
 static int check_files(

@@ -138,7 +138,7 @@ void bp_startup_print(const struct bp_startup *s, FILE *out)
  */
 static void warn_interface(const struct bp_port *p)
 {
-	uint32_t room = bp_device_arg_u32(p->config->device, "framesz", 2048);
+	const uint32_t room = bp_device_frame_size(p->config->device, p->mtu);
 	const char *name = p->config->name;
 	struct bp_device_facts i;
 	char iface[64];
@@ -165,8 +165,8 @@ static void warn_interface(const struct bp_port *p)
 		bp_log_event(BP_LOG_WARNING,
 			BP_LOG_FIELDS(BP_LOG_STR("port", name), BP_LOG_STR("interface", iface),
 				BP_LOG_NUM("mtu", i.mtu), BP_LOG_NUM("buffer_size", room)),
-			"buffers are smaller than the MTU and truncate longer frames; give the "
-			"device framesz=16384,blocksz=16384");
+			"buffers are smaller than the MTU and truncate longer frames; remove "
+			"framesz and blocksz from the device");
 }
 
 /*

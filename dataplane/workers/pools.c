@@ -10,6 +10,7 @@
 
 #include "config/config.h"
 #include "dataplane/ports/device.h"
+#include "dataplane/ports/interface.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/ports/ports.h"
 #include "dataplane/service.h"
@@ -28,9 +29,8 @@
 uint32_t bp_pools_frame_capacity(const char *device, uint32_t mtu)
 {
 	uint32_t room = mtu + RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + RTE_ETHER_CRC_LEN;
-	uint32_t framesz = bp_device_arg_u32(device, "framesz", 0);
 
-	room = RTE_MAX(room, framesz);
+	room = RTE_MAX(room, bp_device_frame_size(device, mtu)) + bp_device_headroom(device);
 	return RTE_MAX(room, 2048u);
 }
 
@@ -51,7 +51,8 @@ uint64_t bp_pools_estimate(const struct bp_config *c)
 		uint64_t rx = port->rx_descriptors ? port->rx_descriptors : DESCRIPTORS;
 		uint64_t tx = port->tx_descriptors ? port->tx_descriptors : DESCRIPTORS;
 
-		largest = RTE_MAX(largest, bp_pools_frame_capacity(port->device, port->mtu));
+		largest = RTE_MAX(largest, bp_pools_frame_capacity(port->device,
+						   bp_interface_mtu(port->device, port->mtu)));
 		min_mtu = RTE_MIN(min_mtu, port->mtu ? port->mtu : RTE_ETHER_MTU);
 		mbufs += c->mbufs ? (uint64_t)c->mbufs * c->n_workers : (rx + tx) * c->n_workers;
 	}

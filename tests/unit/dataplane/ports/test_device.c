@@ -69,6 +69,28 @@ static void device_arguments_are_parsed(void **state)
 	assert_int_equal(bp_device_arg_u32("n", "framesz", 7), 7);
 }
 
+static void rings_of_packet_sockets_fit_the_mtu(void **state)
+{
+	const char *const given = "net_af_packet0,iface=a,framesz=4096";
+	char device[64] = "net_af_packet0,iface=a";
+
+	assert_int_equal(bp_device_frame_size(device, 1500), 2048);
+	assert_int_equal(bp_device_frame_size(device, 2048 - 14 - 8 - 66), 2048);
+	assert_int_equal(bp_device_frame_size(device, 2048 - 14 - 8 - 66 + 1), 4096);
+	assert_int_equal(bp_device_frame_size(device, 9000), 12288);
+	assert_int_equal(bp_device_frame_size(given, 9000), 4096);
+	assert_int_equal(bp_device_frame_size("net_af_packet0,blocksz=8192", 9000), 2048);
+	assert_int_equal(bp_device_frame_size("net_tap0,iface=a", 9000), 0);
+	bp_device_fit_mtu(device, sizeof(device), 1500);
+	assert_string_equal(device, "net_af_packet0,iface=a");
+	bp_device_fit_mtu(device, 30, 9000); /* no space for the arguments */
+	assert_string_equal(device, "net_af_packet0,iface=a");
+	bp_device_fit_mtu(device, sizeof(device), 9000);
+	assert_string_equal(device, "net_af_packet0,iface=a,framesz=12288,blocksz=12288");
+	bp_device_fit_mtu(device, sizeof(device), 3000); /* has both */
+	assert_string_equal(device, "net_af_packet0,iface=a,framesz=12288,blocksz=12288");
+}
+
 static void missing_devices_are_explained(void **state)
 {
 	char err[512] = "";
@@ -119,6 +141,7 @@ int main(void)
 		cmocka_unit_test(pci_addresses),
 		cmocka_unit_test(device_arguments_are_parsed),
 		cmocka_unit_test(busy_polling_is_off_unless_configured),
+		cmocka_unit_test(rings_of_packet_sockets_fit_the_mtu),
 		cmocka_unit_test(missing_devices_are_explained),
 		cmocka_unit_test(interfaces_are_queried),
 		cmocka_unit_test(drivers_have_their_properties),
