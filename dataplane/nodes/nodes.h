@@ -51,5 +51,6 @@ extern struct rte_node_register bp_node_kernel_rx; /* source, if there is an exc
 #define BP_RX_F_TAGS 0x20       /* the device strips VLAN tags: they are restored */
 #define BP_RX_F_DISTRUST 0x40   /* the device's checksum verdict is ignored */
 #define BP_RX_F_CAPTURE 0x80    /* received frames are captured */
+#define BP_RX_F_CHAINS 0x100    /* the driver may deliver frames in several buffers */
 
 #endif

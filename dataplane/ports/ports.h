@@ -78,6 +78,12 @@ void bp_ports_replanned(const struct bp_config *c, struct bp_port *ports,
 	const struct bp_queue_plan *before, const struct bp_queue_plan *now);
 void bp_ports_stop(const struct bp_config *c);
 
+/* Whether the port may deliver a frame in several buffers. */
+static inline bool bp_port_chains(const struct bp_port *p)
+{
+	return p->driver->chains || (p->rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER) != 0;
+}
+
 /* Writes the names of the configured offloads, as "rx-tcp-checksum tx-multi-segs". */
 void bp_port_offload_names(const struct bp_port *p, char *out, size_t size);
 

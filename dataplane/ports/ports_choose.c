@@ -242,7 +242,7 @@ int bp_ports_choose(const struct bp_config *c, struct bp_port *ports, char *err,
 			p->caps.max_rx = 1;
 		choose_descriptors(p);
 		rte_eth_dev_adjust_nb_rx_tx_desc((uint16_t)i, &p->rx_desc, &p->tx_desc);
-		pieces |= p->driver->chains || (p->rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER);
+		pieces |= bp_port_chains(p);
 	}
 	for (unsigned i = 0; i < c->n_ports; i++)
 		ports[i].leaves_checksums = leaves_checksums(c, ports, i);

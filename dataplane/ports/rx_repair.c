@@ -53,32 +53,85 @@ static bool restore_tags(struct rte_mbuf *m)
 	return true;
 }
 
-static uint16_t restore_all_tags(const struct bp_node_ctx *ctx, struct rte_mbuf **m, uint16_t n)
+/* Drops a frame that cannot be repaired, which counts as received. */
+static void lose(const struct bp_node_ctx *ctx, struct rte_mbuf *m, bp_counter_t reason)
 {
 	struct bp_worker *w = ctx->worker;
 	struct bp_port_stats *st = &w->port_stats[ctx->port];
+	const uint32_t len = m->pkt_len;
+
+	bp_capture_loss(w, BP_CAPTURE_INPUT_PORT, reason, &m, 1);
+	rte_pktmbuf_free(m);
+	bp_stat_add(&st->rx_packets, 1);
+	bp_stat_add(&st->rx_bytes, len);
+	w->rx_frames++;
+	bp_count(w, reason, 1);
+}
+
+static uint16_t restore_all_tags(const struct bp_node_ctx *ctx, struct rte_mbuf **m, uint16_t n)
+{
 	uint16_t kept = 0;
 	uint64_t restored = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
 		if (m[i]->ol_flags & (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED)) {
-			const uint32_t len = m[i]->pkt_len;
-
 			if (!restore_tags(m[i])) {
-				bp_capture_loss(w, BP_CAPTURE_INPUT_PORT,
-					BP_C_DROP_VLAN_NO_HEADROOM, &m[i], 1);
-				rte_pktmbuf_free(m[i]);
-				bp_stat_add(&st->rx_packets, 1);
-				bp_stat_add(&st->rx_bytes, len);
-				w->rx_frames++;
-				bp_count(w, BP_C_DROP_VLAN_NO_HEADROOM, 1);
+				lose(ctx, m[i], BP_C_DROP_VLAN_NO_HEADROOM);
 				continue;
 			}
 			restored++;
 		}
 		m[kept++] = m[i];
 	}
-	bp_count(w, BP_C_VLAN_RESTORED, restored);
+	bp_count(ctx->worker, BP_C_VLAN_RESTORED, restored);
+	return kept;
+}
+
+/*
+ * Headers that the first buffer of a frame must contain: Ethernet with tags and a label, IP with
+ * options or extension headers, TCP with options.
+ */
+#define HEADERS 256u
+/* Inspection reads a frame in that many buffers. */
+#define BUFFERS 8u
+
+/* Whether the nodes can read the frame, which has several buffers. `room`: bytes of a buffer. */
+static bool is_readable(const struct rte_mbuf *m, uint32_t room)
+{
+	return m->pkt_len > room && m->data_len >= HEADERS &&
+	       (m->nb_segs <= BUFFERS || m->pkt_len > BUFFERS * room);
+}
+
+/*
+ * Most nodes read a frame only if it is in one buffer, and headers only in the first buffer. So a
+ * frame that fits in one buffer is copied into one; a longer frame only if its headers are in
+ * several, or if it has far more buffers than it needs. The time is linear in its bytes and
+ * buffers.
+ */
+static uint16_t linearize(const struct bp_node_ctx *ctx, struct rte_mbuf **m, uint16_t n)
+{
+	struct rte_mempool *pool = ctx->worker->pool;
+	const uint32_t room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+	uint16_t kept = 0;
+	uint64_t copied = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *copy;
+
+		if (likely(m[i]->nb_segs == 1) || is_readable(m[i], room)) {
+			m[kept++] = m[i];
+			continue;
+		}
+		copy = rte_pktmbuf_copy(m[i], pool, 0, UINT32_MAX);
+		if (unlikely(copy == NULL)) {
+			lose(ctx, m[i], BP_C_DROP_RX_NO_MBUF);
+			continue;
+		}
+		rte_pktmbuf_free(m[i]);
+		m[kept++] = copy;
+		copied++;
+	}
+	bp_count(ctx->worker, BP_C_RX_LINEARIZED, copied);
 	return kept;
 }
 
@@ -100,6 +153,10 @@ uint16_t bp_rx_repair(const struct bp_node_ctx *ctx, struct rte_mbuf **m, uint16
 	if (ctx->flags & BP_RX_F_SET_PORT)
 		for (uint16_t i = 0; i < n; i++)
 			m[i]->port = ctx->port;
+	/* if nothing reads headers, frames leave as they arrived */
+	if ((ctx->flags & BP_RX_F_CHAINS) &&
+		(ctx->flags & (BP_RX_F_PREFETCH | BP_RX_F_QINQ | BP_RX_F_TAGS)))
+		n = linearize(ctx, m, n);
 	if (ctx->flags & BP_RX_F_QINQ)
 		for (uint16_t i = 0; i < n; i++)
 			restore_service_tag(m[i]);

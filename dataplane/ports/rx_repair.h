@@ -9,7 +9,8 @@
  * expect. The repairs are selected at start, by the flags of a receive queue; ports without these
  * flags have no cost.
  */
-#define BP_RX_F_REPAIR (BP_RX_F_SET_PORT | BP_RX_F_QINQ | BP_RX_F_TAGS | BP_RX_F_DISTRUST)
+#define BP_RX_F_REPAIR                                                                             \
+	(BP_RX_F_SET_PORT | BP_RX_F_QINQ | BP_RX_F_TAGS | BP_RX_F_DISTRUST | BP_RX_F_CHAINS)
 
 /*
  * Repairs the n > 0 frames of a burst. Returns how many remain, as the first of `m`. The others

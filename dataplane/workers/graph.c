@@ -184,6 +184,8 @@ static void set_rx_context(
 		ctx->flags |= BP_RX_F_TAGS;
 	if (q->distrust)
 		ctx->flags |= BP_RX_F_DISTRUST;
+	if (q->chains)
+		ctx->flags |= BP_RX_F_CHAINS;
 }
 
 void bp_graph_enter(struct bp_worker *w)

@@ -14,7 +14,7 @@ struct bp_config;
 struct bp_rx_queue {
 	uint16_t port, queue;
 	bool partial_checksums; /* the driver marks frames with a partial checksum */
-	bool qinq_fix, set_port, restore_tags, distrust; /* see BP_RX_F_* */
+	bool qinq_fix, set_port, restore_tags, distrust, chains; /* see BP_RX_F_* */
 };
 
 /* Sets the data of a worker about ports and bridges. All tx_queue become 0. */

@@ -81,7 +81,8 @@ static unsigned list_queues(const struct bp_config *c, const struct bp_port *por
 					.qinq_fix = ports[p].driver->qinq_fix,
 					.set_port = ports[p].driver->set_port,
 					.restore_tags = ports[p].offloads.restore_tags,
-					.distrust = ports[p].offloads.distrust};
+					.distrust = ports[p].offloads.distrust,
+					.chains = bp_port_chains(&ports[p])};
 	}
 	return n;
 }

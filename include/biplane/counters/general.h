@@ -40,6 +40,8 @@
 		"partial checksum that the output port's driver does not support")                 \
 	X(DROP_VLAN_NO_HEADROOM, DROP, "vlan_no_headroom",                                         \
 		"no headroom to restore the VLAN tag that the port stripped")                      \
+	X(DROP_RX_NO_MBUF, DROP, "rx_no_mbuf",                                                     \
+		"received in several buffers, and no mbuf to copy it into one")                    \
 	X(DROP_HAIRPIN, DROP, "hairpin", "output port is the input port")                          \
 	X(DROP_NO_OUTPUT_PORT, DROP, "no_output_port", "bridge without another port to send to")   \
 	X(DROP_RUNT, DROP, "runt", "shorter than an Ethernet header")                              \
@@ -127,6 +129,8 @@
 	X(TX_LINEARIZED, BRIDGE, "tx_linearized",                                                  \
 		"frames linearized: too many segments for the output port")                        \
 	X(VLAN_RESTORED, BRIDGE, "vlan_restored", "VLAN tags restored that the port had stripped") \
+	X(RX_LINEARIZED, BRIDGE, "rx_linearized",                                                  \
+		"received frames in several buffers copied into one")                              \
 	/* workers */                                                                              \
 	X(WORKER_SLEEPS, WORKER, "worker_sleeps",                                                  \
 		"sleeps until frames arrived, a deadline came, or 10 ms passed")                   \

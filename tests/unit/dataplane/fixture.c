@@ -11,6 +11,7 @@
 #include "dataplane/aggregation/worker.h"
 #include "dataplane/capture/capture.h"
 #include "dataplane/lcl/lcl.h"
+#include "dataplane/nodes/nodes.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/workers/walk.h"
 
@@ -68,6 +69,10 @@ static void start(struct rig *r, bool partial, bool qinq)
 	char err[1024] = "";
 	unsigned n;
 
+	if (getenv("BP_RIG_SPLIT") != NULL) {
+		r->first_bytes = 1;
+		r->more_bytes = 20;
+	}
 	/* small: a segment is made for every test */
 	r->config->routing = (struct bp_config_routing){1024, 1024, 256, 256, 32};
 	for (unsigned i = 0; i < BP_EX_CLASSES; i++)
@@ -99,7 +104,8 @@ static void start(struct rig *r, bool partial, bool qinq)
 		queues[p] = (struct bp_rx_queue){.port = (uint16_t)p,
 			.partial_checksums = partial,
 			.qinq_fix = qinq,
-			.set_port = true};
+			.set_port = true,
+			.chains = r->more_bytes != 0};
 	need(bp_graph_build(r->worker, "rig", r->config->n_ports, queues, r->config->n_ports, err,
 		     sizeof(err)),
 		err);
@@ -162,9 +168,47 @@ void rig_stop(struct rig *r)
 	bp_config_free(r->config);
 }
 
+/* A frame in buffers of r->first_bytes and r->more_bytes. */
+static struct rte_mbuf *split(struct rig *r, unsigned port, const uint8_t *data, uint32_t len)
+{
+	struct rte_mbuf *first = NULL;
+
+	for (uint32_t at = 0, n = r->first_bytes; at < len || first == NULL; n = r->more_bytes) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(r->pool);
+
+		assert_non_null(m);
+		n = RTE_MIN(n, (uint32_t)rte_pktmbuf_tailroom(m));
+		n = RTE_MIN(n, len - at);
+		memcpy(rte_pktmbuf_append(m, (uint16_t)n), data + at, n);
+		at += n;
+		if (first == NULL)
+			first = m;
+		else
+			assert_int_equal(rte_pktmbuf_chain(first, m), 0);
+	}
+	first->port = (uint16_t)port;
+	return first;
+}
+
 void rig_put(struct rig *r, unsigned port, const void *data, uint32_t len)
 {
-	assert_true(bp_ring_ports_put(&r->ports, port, r->pool, data, len));
+	if (r->more_bytes == 0)
+		assert_true(bp_ring_ports_put(&r->ports, port, r->pool, data, len));
+	else
+		assert_int_equal(rte_ring_enqueue(r->ports.in[port], split(r, port, data, len)), 0);
+}
+
+void rig_rx_flags(struct rig *r, uint16_t flags)
+{
+	struct rte_node *node;
+	rte_graph_off_t off;
+	rte_node_t count;
+
+	rte_graph_foreach_node(count, off, r->worker->graph, node)
+	{
+		if (bp_node_process(r->worker, node) == bp_node_port_rx.process)
+			bp_node_ctx(node)->flags |= flags;
+	}
 }
 
 void rig_put_flags(struct rig *r, unsigned port, const void *data, uint32_t len, uint64_t ol_flags)

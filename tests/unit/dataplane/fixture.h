@@ -25,6 +25,11 @@ struct rig {
 	struct bp_fib_writer *writer;
 	struct bp_exception *exception; /* no interface has a kernel side until has[] says so */
 	uint64_t to_kernel;             /* frames that the test took out of it */
+	/*
+	 * rig_put() puts frames in with buffers of these bytes: the first, and each further one.
+	 * 0, 0: each as full as it can be. rig_start() sets 1, 20 if BP_RIG_SPLIT is set.
+	 */
+	uint32_t first_bytes, more_bytes;
 };
 
 #define RIG_DEPTH 64 /* of each ring; it holds one less */
@@ -42,6 +47,8 @@ void rig_stop(struct rig *r);
 
 void rig_put(struct rig *r, unsigned port, const void *data, uint32_t len);
 void rig_put_flags(struct rig *r, unsigned port, const void *data, uint32_t len, uint64_t ol_flags);
+/* As of a device that does so, on every port: BP_RX_F_*. */
+void rig_rx_flags(struct rig *r, uint16_t flags);
 void rig_walk(struct rig *r);
 /* The next frame that left by `port` must be exactly this. */
 void rig_expect(struct rig *r, unsigned port, const void *data, uint32_t len);

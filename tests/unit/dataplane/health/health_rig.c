@@ -138,7 +138,8 @@ static void second_worker(struct health *h)
 	/* no frames from the kernel here */
 	h->r.exception->from_kernel[1] = h->r.exception->from_kernel[0];
 	for (unsigned p = 0; p < 3; p++)
-		queues[p] = (struct bp_rx_queue){.port = (uint16_t)p, .set_port = true};
+		queues[p] = (struct bp_rx_queue){
+			.port = (uint16_t)p, .set_port = true, .chains = h->r.more_bytes != 0};
 	if (bp_graph_build(h->worker[1], "rig2", 3, queues, 3, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 }

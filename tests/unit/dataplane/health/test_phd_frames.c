@@ -5,6 +5,7 @@
 #include "tests/unit/dataplane/health/health_rig.h"
 
 #include "dataplane/exception/exception_class.h"
+#include "dataplane/nodes/nodes.h"
 
 #include <string.h>
 
@@ -369,6 +370,30 @@ static void in_several_buffers(void **state)
 	}
 }
 
+/* From a driver that is known to do so, each is a report, wherever it is split. */
+static void split_by_the_driver(void **state)
+{
+	for (unsigned dev6 = 0; dev6 < 2; dev6++) {
+		struct bytes f;
+		struct health h;
+		uint32_t slot;
+
+		health_start(&h, &(struct health_options){.dev6 = dev6, .per_report = true});
+		rig_rx_flags(&h.r, BP_RX_F_CHAINS);
+		slot = health_session(&h, 0, 2);
+		h.r.more_bytes = sizeof(f.b);
+		f = frame(&h, 0);
+		for (uint32_t cut = 0; cut < f.len; cut++) {
+			f = frame(&h, cut + 1);
+			h.r.first_bytes = cut;
+			health_frame(&h, A, &f);
+			is_converted(&h, slot, cut);
+		}
+		h.r.more_bytes = 0;
+		health_stop(&h);
+	}
+}
+
 /* ---- company ---- */
 
 static void the_answer_of(struct health *h, const struct request *q, struct bytes *f)
@@ -575,6 +600,7 @@ int main(void)
 		cmocka_unit_test(kernel_state),
 		cmocka_unit_test(headers_between),
 		cmocka_unit_test(in_several_buffers),
+		cmocka_unit_test(split_by_the_driver),
 		cmocka_unit_test(burst_of_all_types),
 		cmocka_unit_test(a_burst_of_answers),
 		cmocka_unit_test(behind_a_bridge),

@@ -25,20 +25,6 @@
 #define ROOM (RIG_ROOM - RTE_PKTMBUF_HEADROOM)
 #define EMPTY_HEAD 1500u /* bytes before the first piece of a frame that cannot grow there */
 
-/* As of a device that does so, on every port. */
-static void rx_flags(struct rig *r, uint16_t flags)
-{
-	struct rte_node *node;
-	rte_graph_off_t off;
-	rte_node_t count;
-
-	rte_graph_foreach_node(count, off, r->worker->graph, node)
-	{
-		if (node->process == bp_node_port_rx.process)
-			bp_node_ctx(node)->flags |= flags;
-	}
-}
-
 /* A frame in pieces of these lengths; the first begins `skip` bytes later in its buffer. */
 static struct rte_mbuf *pieces(
 	struct rig *r, const uint8_t *f, const uint16_t *len, unsigned n, uint16_t skip)
@@ -206,7 +192,7 @@ static void stripped_tags_are_put_back(void **state)
 
 	frame_make(f, sizeof(f), 1, 2, 0x88b5);
 	rig_start(&r, WIRE, false, false);
-	rx_flags(&r, BP_RX_F_TAGS);
+	rig_rx_flags(&r, BP_RX_F_TAGS);
 	put_tagged(&r, f, 64, ONE_TAG, 0x6005, 0);
 	put_tagged(&r, f, 64, TWO_TAGS, 0x6005, 0x0007);
 	/* the outer one of two, of a device that knows one */
@@ -238,7 +224,7 @@ static void tag_without_headroom(void **state)
 
 	frame_make(f, sizeof(f), 1, 2, 0x88b5);
 	rig_start(&r, WIRE, false, false);
-	rx_flags(&r, BP_RX_F_TAGS);
+	rig_rx_flags(&r, BP_RX_F_TAGS);
 	for (unsigned i = 0; i < 2; i++) {
 		m = pieces(&r, f, len, 1, 0);
 		memmove(m->buf_addr, f, sizeof(f));
@@ -305,7 +291,7 @@ static void state_word_of_a_device(void **state)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		rig_start(&r, MQTT_WIRE, false, false);
 		if (rows[i].distrust)
-			rx_flags(&r, BP_RX_F_DISTRUST);
+			rig_rx_flags(&r, BP_RX_F_DISTRUST);
 		right_frame(f);
 		f[50] ^= rows[i].right ? 0 : 0x11;
 		rig_put_flags(&r, 0, f, sizeof(f), rows[i].flags);
@@ -326,7 +312,7 @@ static void state_word_of_a_device(void **state)
 	for (unsigned distrust = 0; distrust < 2; distrust++) {
 		rig_start(&r, MQTT_WIRE, false, false);
 		if (distrust)
-			rx_flags(&r, BP_RX_F_DISTRUST);
+			rig_rx_flags(&r, BP_RX_F_DISTRUST);
 		right_frame(f);
 		f[50] ^= 0x11;
 		rig_put_flags(&r, 0, f, sizeof(f), good);
@@ -345,7 +331,7 @@ static void distrusted_partial_is_completed(void **state)
 
 	right_frame(want);
 	rig_start(&r, MQTT_WIRE, true, false);
-	rx_flags(&r, BP_RX_F_DISTRUST);
+	rig_rx_flags(&r, BP_RX_F_DISTRUST);
 	rig_put_flags(&r, 0, partial_frame, sizeof(partial_frame), RTE_MBUF_F_RX_L4_CKSUM_NONE);
 	rig_walk(&r);
 	rig_expect(&r, 1, want, sizeof(want));
@@ -426,6 +412,111 @@ static void driver_refuses(void **state)
 	rig_stop(&r);
 }
 
+/* A segment is inspected wherever the driver splits it; and it leaves unchanged. */
+static void split_segments_are_inspected(void **state)
+{
+	uint8_t f[sizeof(partial_frame)];
+	struct rig r;
+
+	rig_start(&r, MQTT_WIRE, false, false);
+	rig_rx_flags(&r, BP_RX_F_CHAINS);
+	right_frame(f);
+	for (r.more_bytes = 1; r.more_bytes <= sizeof(f); r.more_bytes += sizeof(f) - 1) {
+		for (r.first_bytes = 0; r.first_bytes < sizeof(f); r.first_bytes++) {
+			rig_put(&r, 0, f, sizeof(f));
+			rig_walk(&r);
+			expect(&r, 1, f, sizeof(f), 1);
+		}
+	}
+	assert_int_equal(rig_counter(&r, BP_C_SEG_INSPECTED), 2 * sizeof(f));
+	assert_int_equal(rig_counter(&r, BP_C_SEG_BAD_HEADER), 0);
+	assert_int_equal(rig_counter(&r, BP_C_RX_LINEARIZED), 2 * sizeof(f));
+	rig_stop(&r);
+}
+
+/* Longer than a buffer: left alone if the first buffer has the headers and there are few. */
+static void split_jumbo_frames(void **state)
+{
+	static const struct {
+		uint32_t first, more;
+		uint16_t segments;
+		bool copied;
+	} rows[] = {
+		{ROOM, ROOM, 2, false},
+		{256, ROOM, 2, false},
+		{255, ROOM, 2, true},
+		{0, ROOM, 2, true},
+		{256, 400, 6, false},
+		{256, 254, 8, false},
+		{256, 200, 2, true},
+		{1000, 50, 2, true},
+	};
+	uint8_t f[ROOM + 100];
+	uint64_t copied = 0;
+	struct rig r;
+
+	frame_make(f, sizeof(f), 1, 2, 0x88b5);
+	rig_start(&r, MQTT_WIRE, false, false);
+	rig_rx_flags(&r, BP_RX_F_CHAINS);
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		r.first_bytes = rows[i].first;
+		r.more_bytes = rows[i].more;
+		rig_put(&r, 0, f, sizeof(f));
+		rig_walk(&r);
+		expect(&r, 1, f, sizeof(f), rows[i].segments);
+		copied += rows[i].copied;
+		assert_int_equal(rig_counter(&r, BP_C_RX_LINEARIZED), copied);
+	}
+	rig_stop(&r);
+}
+
+/* Without an mbuf for the copy: dropped for a reason, and those next to it leave. */
+static void no_mbuf_for_a_split_frame(void **state)
+{
+	struct rte_mbuf *taken[RIG_MBUFS];
+	unsigned n = 0;
+	uint8_t f[100];
+	struct rig r;
+
+	frame_make(f, sizeof(f), 1, 2, 0x88b5);
+	rig_start(&r, MQTT_WIRE, false, false);
+	rig_rx_flags(&r, BP_RX_F_CHAINS);
+	rig_put(&r, 0, f, sizeof(f));
+	r.first_bytes = r.more_bytes = 50;
+	rig_put(&r, 0, f, sizeof(f));
+	r.more_bytes = 0;
+	rig_put(&r, 0, f, sizeof(f));
+	while ((taken[n] = rte_pktmbuf_alloc(r.pool)) != NULL)
+		n++;
+	rig_walk(&r);
+	expect(&r, 1, f, sizeof(f), 1);
+	expect(&r, 1, f, sizeof(f), 1);
+	rig_expect_none(&r, 1);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_RX_NO_MBUF), 1);
+	assert_int_equal(atomic_load(&r.worker->port_stats[0].rx_packets), 3);
+	assert_int_equal(atomic_load(&r.worker->port_stats[0].rx_bytes), 3 * sizeof(f));
+	rte_pktmbuf_free_bulk(taken, n);
+	rig_stop(&r);
+}
+
+/* Nothing reads headers in a bridge of two ports: frames leave as they arrived. */
+static void split_frames_of_a_wire(void **state)
+{
+	uint8_t f[100];
+	struct rig r;
+
+	frame_make(f, sizeof(f), 1, 2, 0x88b5);
+	rig_start(&r, WIRE, false, false);
+	rig_rx_flags(&r, BP_RX_F_CHAINS);
+	r.first_bytes = 5;
+	r.more_bytes = 20;
+	rig_put(&r, 0, f, sizeof(f));
+	rig_walk(&r);
+	expect(&r, 1, f, sizeof(f), 6);
+	assert_int_equal(rig_counter(&r, BP_C_RX_LINEARIZED), 0);
+	rig_stop(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -439,6 +530,10 @@ int main(void)
 		cmocka_unit_test(distrusted_partial_is_completed),
 		cmocka_unit_test(partial_checksum_is_left_to_the_device),
 		cmocka_unit_test(driver_refuses),
+		cmocka_unit_test(split_segments_are_inspected),
+		cmocka_unit_test(split_jumbo_frames),
+		cmocka_unit_test(no_mbuf_for_a_split_frame),
+		cmocka_unit_test(split_frames_of_a_wire),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
