@@ -12,7 +12,8 @@ def ready(gateway):
     def running():
         status = gateway.try_status()
         return status and all(p["running"] for p in status["planes"]) and (
-            "publisher" not in gateway.config.get("mqtt", {}) or status["publisher"]["connected"])
+            "publisher" not in gateway.config.get("mqtt", {}) or status["publisher"]["connected"]) and (
+            "fleet" not in gateway.config or (status["fleet"] or {}).get("connected"))
     wait_until(f"{gateway.ns} to be ready", running, 60, 0.05)
 
 
@@ -50,11 +51,11 @@ def bad_reload(soak):
     g.write()
 
 
-def outage(ns, seconds):
+def outage(server, seconds):
     def fault(soak):
-        soak.brokers[ns].stop()
+        soak.servers[server].stop()
         time.sleep(seconds)
-        soak.brokers[ns].start()
+        soak.servers[server].start()
         ready(soak.pair.near)
     return fault
 
@@ -81,6 +82,11 @@ FAULTS = {
     "far: data plane killed": kill("far", "data plane"),
     "cloud broker stopped for 3 s": outage(CLOUD_NS, 3),
     "edge broker stopped for 5 s": outage(EDGE_NS, 5),
+    "Redis killed for 3 s": outage("redis", 3),
     "link down for 2 s": link_down,
     "kernel interface removed": interface_removed,
 }
+
+# During these the gateways forward all datagrams.
+LOSSLESS = {"reload", "refused reload", "near: control plane killed", "far: control plane killed", "cloud broker stopped for 3 s",
+            "edge broker stopped for 5 s", "Redis killed for 3 s"}

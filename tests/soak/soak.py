@@ -16,9 +16,13 @@ from pathlib import Path
 import own_copy  # noqa: F401, I001: before lab, which reads the environment
 import gauges
 from conftest import running_pair
-from faults import CLOUD_NS, EDGE_NS, FAULTS
+from datagram_loads import Datagrams, Readings
+from faults import CLOUD_NS, EDGE_NS, FAULTS, LOSSLESS
+from health_load import HealthDevices
 from lab import wait_until
-from loads import CLOUD, Datagrams, MqttDevices, Routes, Visitors
+from mqtt_loads import CLOUD, MqttDevices, Visitors
+from redis_state import FleetState, Redis
+from route_changes import Routes
 from soak_report import Report
 from wan_lab import WanLab, aggregate, disaggregate
 
@@ -67,23 +71,27 @@ class Broker:
         self.process.wait(60)
 
 
-def config(directory):
-    """Sections of NEAR and of FAR: each value is an alarm, setpoints are refused."""
-    mqtt = {"rules": [{"name": "hot", "topic": "soak/+/temperature", "value": "text", "raise": {"above": 80}, "action": "publish",
+def mqtt_section(spool):
+    """Each value is an alarm, setpoints are refused."""
+    return {"rules": [{"name": "hot", "topic": "soak/+/temperature", "value": "text", "raise": {"above": 80}, "action": "publish",
                        "payload": "envelope", "publish": {"topic": "alarm/{topic}"}}],
             "publisher": {"broker": "mqtt://127.0.0.1", "client_id": "soak"},
+            "spool": {"path": str(spool)},
             "policy": {"fail": "open", "rules": [
                 {"name": "setpoints", "packet": "publish", "topic": "soak/+/setpoint", "action": "blank"},
                 {"name": "others", "action": "allow"}]}}
-    return mqtt, directory / "near" / "spool.db"
 
 
 class Soak:
-    def __init__(self, lab, pair, brokers, spool, report, o):
-        self.lab, self.pair, self.brokers, self.spool, self.report, self.o = lab, pair, brokers, spool, report, o
+    """loads: {"readings": ..., "health": ...}, which the configuration needs too."""
+
+    def __init__(self, lab, pair, servers, spool, loads, report, o):
+        self.lab, self.pair, self.servers, self.spool, self.report, self.o = lab, pair, servers, spool, report, o
         self.random = random.Random(o.seed)
-        self.datagrams = Datagrams(lab)
-        self.loads = (MqttDevices(lab), Visitors(lab), self.datagrams, Routes(lab, self.random))
+        self.mqtt = MqttDevices(lab)
+        self.fleet = FleetState(servers["redis"], self.mqtt, pair.near)
+        # the connections must live before their records are expected
+        self.loads = (self.mqtt, Visitors(lab), Datagrams(lab), *loads, Routes(lab, self.random), self.fleet)
         self.turns = []
 
     def answers(self):
@@ -102,30 +110,37 @@ class Soak:
             load.settle()
             load.check()
 
-    def once(self):
-        time.sleep(self.o.quiet)
-        self.settle()
+    def read_gauges(self):
         self.report.add_reading(gauges.read(self.pair, self.spool))
-        name = self.next_fault()
-        self.datagrams.before_fault()
+
+    def inject(self, name):
+        lossy = [] if name in LOSSLESS else self.loads
+        for load in lossy:
+            load.before_fault()
         began = time.monotonic()
         FAULTS[name](self)
         wait_until("the gateways to forward", self.answers, 60)
         took = time.monotonic() - began
-        self.datagrams.after_fault()
+        for load in lossy:
+            load.after_fault()
         self.report.add_fault(name, took)
-        return name, took
+        self.report.write(self.totals())
+        return f"{len(self.report.faults)} faults, the last: {name}, {took:.1f} s; {self.mqtt.totals()['alarms']} alarms"
+
+    def work(self):
+        end = time.monotonic() + self.o.time
+        while time.monotonic() < end:
+            time.sleep(self.o.quiet)
+            self.settle()
+            self.read_gauges()
+            say(self.inject(self.next_fault()))
+        time.sleep(self.o.quiet)
 
     def run(self):
         wait_until("the gateways to forward", self.answers, 60)
-        end = time.monotonic() + self.o.time
         for load in self.loads:
             load.begin()
-        while time.monotonic() < end:
-            name, took = self.once()
-            self.report.write(self.totals())
-            say(f"{len(self.report.faults)} faults, the last: {name}, {took:.1f} s; {self.loads[0].totals()['alarms']} alarms")
-        time.sleep(self.o.quiet)
+        self.work()
         self.settle()
         for load in self.loads:
             load.stop()
@@ -137,24 +152,33 @@ class Soak:
         return {k: v for load in self.loads for k, v in load.totals().items()}
 
 
-def soak(o):
-    lab = WanLab()
-    report = Report(o.report, o.seed)
-    error = None
-    with tempfile.TemporaryDirectory(prefix="biplane-soak-") as d, contextlib.ExitStack() as stack:
-        d = Path(d)
+@contextlib.contextmanager
+def laboratory(d):
+    """(laboratory, servers, loads that the configuration names, pair of gateways)"""
+    with contextlib.ExitStack() as stack:
+        lab = WanLab()
         stack.callback(lab.down)
         lab.up()
-        brokers = {ns: Broker(lab, ns, d).start() for ns in (CLOUD_NS, EDGE_NS)}
-        for b in brokers.values():
-            stack.callback(b.stop)
-        mqtt, spool = config(d)
+        lab.ip("server", "route", "add", "10.8.0.0/24", "via", "10.10.0.1")  # to the control plane of NEAR, whose CSE is here
+        servers = {ns: Broker(lab, ns, d) for ns in (CLOUD_NS, EDGE_NS)} | {"redis": Redis(lab, d)}
+        for s in servers.values():
+            stack.callback(s.start().stop)
+        readings, health = Readings(lab), HealthDevices(lab, d)
+        stack.callback(health.close)
         pair = stack.enter_context(running_pair(lab, d, "routed", [aggregate("routed", max_delay="5ms")],
                                                 [disaggregate("routed", pacing_gap="5us")]))
-        pair.near.config["mqtt"] = {**mqtt, "spool": {"path": str(spool)}}
+        pair.near.config |= {"mqtt": mqtt_section(d / "near" / "spool.db"), "transform": readings.section(),
+                             "health_devices": health.section(), "fleet": FleetState.section()}
         pair.near.stop()
         pair.near.start(edge=True)
-        s = Soak(lab, pair, brokers, spool, report, o)
+        yield lab, servers, (readings, health), pair
+
+
+def soak(o, kind=Soak):
+    report = Report(o.report, o.seed)
+    error = None
+    with tempfile.TemporaryDirectory(prefix="biplane-soak-") as d, laboratory(Path(d)) as (lab, servers, loads, pair):
+        s = kind(lab, pair, servers, Path(d) / "near" / "spool.db", loads, report, o)
         try:
             s.run()
         except BaseException as e:  # noqa: BLE001

@@ -23,4 +23,6 @@ def test_every_message_is_accounted_for(hugepages, tmp_path):
     totals = report["totals"]
     assert totals["values"] == totals["alarms"] > 200 and totals["blanked"] > 20, totals
     assert totals["datagrams"] > 2000 and 0 < totals["datagrams_lost_in_faults"] < totals["datagrams"] / 2, totals
+    assert totals["readings"] > 500 and 0 < totals["readings_lost_in_faults"] < totals["readings"] / 2, totals
+    assert totals["health_values_stored"] == 2 * totals["health_reports"] > 40 and totals["records_in_redis"] == 20, totals
     assert (tmp_path / "gauges.svg").read_text().startswith("<svg")

@@ -1,50 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The traffic of the soak test: each kind knows what has to arrive, and what did."""
+"""MQTT devices and visitors of the soak test."""
 
 import json
 import socket
-import struct
-import threading
-import time
 from collections import OrderedDict
 
 import paho.mqtt.client as mqtt
-from churn import Churn
-from lab import Background, wait_until
+from lab import wait_until
+from periodic import Periodic
 from sequence import Sequence
-from wan_lab import PORT, SERVER, sensor
+from wan_lab import SERVER
 
 CLOUD = SERVER["routed"][4]
 ABOVE = 81  # a value over the threshold; its decimals are the number of the message
 DECIMALS = 6
 UIDS = 4096  # of alarms, of each device
 WAIT = 90  # seconds for what TCP and the publisher send again after a fault
-
-
-class Periodic:
-    """Calls step() each `period` seconds in a thread, until stop()."""
-
-    def __init__(self, period):
-        self.period, self._stop = period, threading.Event()
-
-    def begin(self):
-        self._thread = Background(self._run)
-        self._thread.start()
-
-    def _run(self):
-        due = time.monotonic()
-        while not self._stop.wait(max(0, due - time.monotonic())):
-            self.step()
-            due = max(due + self.period, time.monotonic() - 1)
-
-    def check_alive(self):
-        if not self._thread.is_alive():
-            self._thread.finish()
-            raise AssertionError(f"{type(self).__name__} ended by itself")
-
-    def stop(self):
-        self._stop.set()
-        self._thread.finish(60)
 
 
 def client(lab, ns, name, host, clean=True):
@@ -82,7 +53,7 @@ class MqttDevices(Periodic):
         self.sent = [0] * devices
         self.values = [Sequence() for _ in range(devices)]
         self.alarms = [Sequence() for _ in range(devices)]
-        self.refused, self.blanked = 0, 0
+        self.refused, self.blanked, self.wrong_alarms = 0, 0, []
         self.uids = [OrderedDict() for _ in range(devices)]
         self.second_alarms = 0  # of another uid for the same value
         self.resent = 0         # at most so many publications passed more than once
@@ -118,6 +89,9 @@ class MqttDevices(Periodic):
         alarm = json.loads(payload)
         d = int(alarm["topic"].split("/")[1])
         n = self._number(alarm["value"])
+        if topic != f"alarm/soak/{d}/temperature" or alarm["rule"] != "hot" or alarm["state"] != "raised" or not 0 <= n < self.sent[d]:
+            self.wrong_alarms.append(alarm)
+            return
         uids = self.uids[d]
         if self.alarms[d].add(n):
             uids[n] = alarm["uid"]
@@ -128,8 +102,8 @@ class MqttDevices(Periodic):
 
     def step(self):
         d = self.turn % len(self.clients)
-        self.clients[d].publish(f"soak/{d}/temperature", f"{ABOVE}.{self.sent[d]:0{DECIMALS}d}", 1)
-        self.sent[d] += 1
+        self.sent[d] += 1  # before its alarm can arrive
+        self.clients[d].publish(f"soak/{d}/temperature", f"{ABOVE}.{self.sent[d] - 1:0{DECIMALS}d}", 1)
         if self.turn % 10 == 0:
             self.clients[d].publish(f"soak/{d}/setpoint", "1", 1)
             self.refused += 1
@@ -147,6 +121,7 @@ class MqttDevices(Periodic):
 
     def check(self):
         assert not self.wrong, f"refused publications reached the cloud: {self.wrong[:5]}"
+        assert not self.wrong_alarms, f"alarms of no publication: {self.wrong_alarms[:5]}"
         assert self.second_alarms <= self.resent, f"{self.second_alarms} second alarms, but only {self.resent} publications passed twice"
 
     def totals(self):
@@ -183,138 +158,5 @@ class Visitors(Periodic):
             self.refused += 1  # as while a gateway or the broker is away
         self.visits += 1
 
-    def check(self):
-        pass
-
-    def settle(self):
-        pass
-
     def totals(self):
         return {"visits": self.visits, "visits_failed": self.refused}
-
-
-class Datagrams(Periodic):
-    """Messages of sensors that the gateways aggregate and restore: each arrives once, but those on their way when a fault begins
-    and those sent until it ends."""
-
-    def __init__(self, lab, sensors=20, rate=25):
-        super().__init__(1 / rate)
-        self.sent, self.of = [0] * sensors, [Sequence() for _ in range(sensors)]
-        self.away = []  # of each fault: the numbers before it and after it
-        with lab.inside("sensors"):
-            self.sockets = [self._bound(sensor(n, "routed")) for n in range(sensors)]
-        with lab.inside("server"):
-            self.server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-        self.server.bind(("", PORT))
-        self.server.settimeout(0.2)
-        self._reader = Background(self._read)
-        self._reader.start()
-
-    @staticmethod
-    def _bound(address):
-        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        s.bind((address, 0))
-        return s
-
-    def _read(self):
-        while not self._stop.is_set():
-            try:
-                payload = self.server.recv(2048)
-            except TimeoutError:
-                continue
-            n, number = struct.unpack_from(">IQ", payload)
-            self.of[n].add(number)
-
-    def step(self):
-        for n, s in enumerate(self.sockets):
-            try:
-                s.sendto(struct.pack(">IQ", n, self.sent[n]) + bytes(20), (CLOUD, PORT))
-            except OSError:  # no neighbor while the gateway is away: it counts as sent, and as lost
-                pass
-            self.sent[n] += 1
-
-    def before_fault(self):
-        self.away.append(([s.next for s in self.of], None))
-
-    def after_fault(self):
-        self.away[-1] = (self.away[-1][0], list(self.sent))
-
-    def settle(self):
-        due = list(self.sent)
-        allowed = [[range(a[n], b[n]) for a, b in self.away] for n in range(len(due))]
-        floor = [max((b[n] for _, b in self.away), default=0) for n in range(len(due))]
-
-        def arrived():
-            return all(s.has_all(f, d) for s, d, f in zip(self.of, due, floor, strict=True))
-        try:
-            wait_until("the datagrams", arrived, 10, 0.1)
-        except AssertionError:
-            pass  # give_up() says which
-        for s, d, a in zip(self.of, due, allowed, strict=True):
-            s.give_up(d, a)
-        self.away.clear()
-
-    def check(self):
-        missing = [(n, s.missing[:5]) for n, s in enumerate(self.of) if s.missing]
-        assert not missing, f"datagrams are missing outside of faults: {missing[:5]}"
-        again = sum(s.again for s in self.of)
-        assert again == 0, f"{again} datagrams arrived more than once"
-
-    def totals(self):
-        return {"datagrams": sum(self.sent), "datagrams_lost_in_faults": sum(s.lost for s in self.of)}
-
-    def stop(self):
-        super().stop()
-        self._reader.finish()
-        for s in (*self.sockets, self.server):
-            s.close()
-
-
-class RoutePlan:
-    """Routes that come and go beside those of the traffic: 2,048 prefixes at most."""
-    via = "10.8.0.2"
-
-    def __init__(self, random):
-        self.random, self.present = random, set()
-
-    def change(self):
-        prefix = f"60.{self.random.randrange(8)}.{self.random.randrange(256)}.0/24"
-        if prefix in self.present:
-            self.present.remove(prefix)
-            return f"route del {prefix}"
-        self.present.add(prefix)
-        return f"route add {prefix} via {self.via}"
-
-
-class NearLab:
-    """The laboratory with its gateway NEAR where churn.py expects gw."""
-
-    def __init__(self, lab):
-        self.lab = lab
-
-    def argv(self, _, *args):
-        return self.lab.argv("near", *args)
-
-
-class Routes:
-    def __init__(self, lab, random, rate=200):
-        self.lab, self.random, self.rate = lab, random, rate
-
-    def begin(self):
-        self.churn = Churn(NearLab(self.lab), RoutePlan(self.random), self.rate)
-
-    def check_alive(self):
-        self.churn.check()
-
-    def check(self):
-        self.churn.check()
-
-    def settle(self):
-        pass
-
-    def totals(self):
-        return {"route_changes": self.churn.made}
-
-    def stop(self):
-        self.churn.stop()
