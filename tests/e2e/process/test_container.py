@@ -3,6 +3,7 @@
 Kubernetes has to say of the manifest."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -12,12 +13,16 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from frames import BROADCAST, LOCAL_ETHERTYPE, Wire, ethernet
 from lab import BIPLANE, LAB_NAME, ROOT, wait_until
 from service import may_lock_memory
 
 EXAMPLES = ROOT / "docs" / "examples" / "container"
 TEXT = (EXAMPLES / "Containerfile").read_text()
 FILE = "/etc/biplane/biplane.yaml"
+# The root of the built image, or that of this machine with this biplane.
+IMAGE = os.environ.get("BP_IMAGE_ROOT", "/")
+PROGRAM = "biplane" if IMAGE != "/" else "/etc/biplane/biplane"
 
 
 def instruction(name):
@@ -29,8 +34,8 @@ USER = int(instruction("USER").split(":")[0])
 
 
 class Container:
-    """The image's command on this machine's root, which is read-only in its mount namespace, as are its own /run/biplane,
-    /var/lib/biplane and /etc/biplane."""
+    """The image's command in a root that is read-only in its mount namespace, with /run/biplane, /var/lib/biplane and
+    /etc/biplane of its own."""
 
     def __init__(self, directory, config, caps=()):
         self.dir = directory
@@ -38,7 +43,8 @@ class Container:
             (directory / d).mkdir()
         for d in ("run", "state"):
             shutil.chown(directory / d, USER, USER)
-        shutil.copy(BIPLANE, directory / "etc")
+        if IMAGE == "/":
+            shutil.copy(BIPLANE, directory / "etc")
         (directory / "etc" / "biplane.yaml").write_text(json.dumps(config))
         more, self.limit = may_lock_memory()
         words = ",".join(["-all", *(f"+{c}" for c in (*caps, *more))])
@@ -48,15 +54,14 @@ class Container:
 
     def argv(self, *command):
         mounts = "\n".join((
-            "set -e", "mkdir -p /run/biplane /var/lib/biplane /etc/biplane",
-            *(f"mount --bind {shlex.quote(str(self.dir / a))} {b}" for a, b in (
+            "set -e", f"mount --bind {shlex.quote(IMAGE)} /mnt", "mkdir -p /mnt/run/biplane /mnt/var/lib/biplane /mnt/etc/biplane",
+            *(f"mount --rbind {d} /mnt{d}" for d in ("/dev", "/proc", "/sys", "/tmp")),
+            *(f"mount --bind {shlex.quote(str(self.dir / a))} /mnt{b}" for a, b in (
                 ("run", "/run/biplane"), ("state", "/var/lib/biplane"), ("etc", "/etc/biplane"))),
-            "mount --bind / /mnt",
-            *(f"mount --rbind {d} /mnt{d}" for d in ("/dev", "/proc", "/sys", "/run/biplane", "/var/lib/biplane", "/etc/biplane", "/tmp")),
             "mount -o remount,ro,bind /mnt",
             'exec chroot /mnt "$@"'))
         return ["unshare", "--mount", "--propagation", "private", "sh", "-c", mounts, "sh", *self.limit, *self.privileges,
-                "/etc/biplane/biplane", *command]
+                PROGRAM, *command]
 
     def start(self):
         command = json.loads(instruction("CMD"))
@@ -95,9 +100,11 @@ def config(*devices):
 
 
 @pytest.mark.parametrize(("devices", "caps"), ((("net_null0", "net_null1"), ()),
-                                               (("net_af_packet0,iface=devices", "net_af_packet1,iface=cloud"), ("net_raw", "net_admin"))))
+                                               (("net_af_packet0,iface=devices", "net_af_packet1,iface=cloud"), ("net_raw", "net_admin")),
+                                               (("net_af_xdp0,iface=devices", "net_af_xdp1,iface=cloud"),
+                                                ("net_raw", "net_admin", "sys_admin"))))
 def test_unprivileged_with_a_read_only_root(lab, tmp_path, devices, caps):
-    """As with NICs under vfio-pci, no capability at all; with AF_PACKET, its two."""
+    """As with NICs under vfio-pci, no capability at all; with AF_PACKET and AF_XDP, those of the page. Frames pass."""
     box = Container(tmp_path, config(*devices), caps)
     with lab.inside("gw"):
         box.start()
@@ -109,7 +116,16 @@ def test_unprivileged_with_a_read_only_root(lab, tmp_path, devices, caps):
         assert box.process.poll() is None, text
         for uid, bound, new in zip(*(box.status_of(n) for n in ("Uid", "CapBnd", "NoNewPrivs")), strict=True):
             assert uid == [str(USER)] * 4 and new == ["1"]
-            assert int(bound[0], 16) & ~(1 << 14) == sum(1 << {"net_admin": 12, "net_raw": 13}[c] for c in caps)
+            assert int(bound[0], 16) & ~(1 << 14) == sum(1 << {"net_admin": 12, "net_raw": 13, "sys_admin": 21}[c] for c in caps)
+        if caps:
+            dev, cloud = Wire(lab, "dev"), Wire(lab, "cloud")
+            try:
+                frame = ethernet(BROADCAST, "02:77:00:00:00:0b", LOCAL_ETHERTYPE, b"through the container")
+                dev.send(frame)
+                cloud.listen(frame)
+            finally:
+                dev.close()
+                cloud.close()
     finally:
         status = box.stop()
     assert status == 0, box.log.read_text()
