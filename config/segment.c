@@ -51,7 +51,7 @@ static void fib_capacities(const struct bp_config *c, uint64_t *capacity)
 
 	for (unsigned t = 0; t < BP_FIB_TABLES; t++)
 		capacity[t] = 1;
-	capacity[BP_FT_INTERFACES] = BP_MAX_INTERFACES;
+	capacity[BP_FT_INTERFACES] = BP_ALL_INTERFACES;
 	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED;
 	if (!bp_config_routes(c))
 		return;

@@ -68,12 +68,12 @@ void bp_interfaces_hold(struct bp_interfaces *s)
 	}
 }
 
-bool bp_interfaces_settings(struct bp_interfaces *s, unsigned i, uint32_t ifindex)
+bool bp_interfaces_settings(struct bp_interfaces *s, unsigned i, uint32_t ifindex, const char *name)
 {
 	uint32_t flags = 0;
 
 	if (ifindex != 0 && s->prepared[i] == ifindex)
-		flags = bp_sysctl_flags(kernel_name(s->config, i)) | BP_IF_SYSCTLS;
+		flags = bp_sysctl_flags(name) | BP_IF_SYSCTLS;
 	if (flags == s->settings[i])
 		return false;
 	s->settings[i] = flags;
@@ -82,16 +82,19 @@ bool bp_interfaces_settings(struct bp_interfaces *s, unsigned i, uint32_t ifinde
 
 void bp_interfaces_adopt(struct bp_interfaces *s, const struct bp_fib *f)
 {
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+	for (unsigned i = 0; i < bp_fib_interfaces(f); i++) {
 		struct bp_interface_info info;
+		const char *name;
 
 		if (!bp_fib_interface(f, i, &info) || !(info.flags & BP_IF_SYSCTLS) ||
-			info.ifindex == 0 ||
-			if_nametoindex(kernel_name(s->config, i)) != info.ifindex)
+			info.ifindex == 0)
+			continue;
+		name = bp_is_subinterface(i) ? info.name : kernel_name(s->config, i);
+		if (if_nametoindex(name) != info.ifindex)
 			continue;
 		s->prepared[i] = info.ifindex;
 		s->sysctls_done = true;
-		bp_interfaces_settings(s, i, info.ifindex);
+		bp_interfaces_settings(s, i, info.ifindex, name);
 	}
 }
 
@@ -185,6 +188,15 @@ static bool has_address(
 	return false;
 }
 
+void bp_interfaces_prepare(struct bp_interfaces *s, unsigned i, uint32_t ifindex, const char *name)
+{
+	if (s->prepared[i] == ifindex)
+		return;
+	bp_sysctl_router(name, !s->sysctls_done);
+	s->sysctls_done = true;
+	s->prepared[i] = ifindex;
+}
+
 void bp_interfaces_set_up(
 	struct bp_interfaces *s, unsigned i, const struct bp_interface_info *present)
 {
@@ -195,13 +207,8 @@ void bp_interfaces_set_up(
 
 	if (f == NULL)
 		return;
-	/* before it is up: whether it accepts router advertisements and keeps addresses; once per
-	 * interface, so that later changes by an operator remain */
-	if (s->prepared[i] != present->ifindex) {
-		bp_sysctl_router(name, !s->sysctls_done);
-		s->sysctls_done = true;
-		s->prepared[i] = present->ifindex;
-	}
+	/* before it is up: whether it accepts router advertisements and keeps addresses */
+	bp_interfaces_prepare(s, i, present->ifindex, name);
 	if (mtu == present->mtu)
 		mtu = 0;
 	if (mtu != 0 || !(present->flags & BP_IF_UP)) {

@@ -16,8 +16,8 @@ struct bp_interfaces {
 	int tap[BP_MAX_INTERFACES];                      /* -1: not held */
 	struct bp_log_limit log_hold[BP_MAX_INTERFACES]; /* it is retried every second */
 	bool sysctls_done;                               /* the sysctls of the whole namespace */
-	uint32_t prepared[BP_MAX_INTERFACES];            /* ifindex with the sysctls of a router */
-	uint32_t settings[BP_MAX_INTERFACES];            /* BP_IF_*: its current settings */
+	uint32_t prepared[BP_ALL_INTERFACES];            /* ifindex with the sysctls of a router */
+	uint32_t settings[BP_ALL_INTERFACES];            /* BP_IF_*: its current settings */
 };
 
 void bp_interfaces_init(
@@ -34,8 +34,12 @@ void bp_interfaces_hold(struct bp_interfaces *s);
  * remedy. */
 void bp_interfaces_set_up(
 	struct bp_interfaces *s, unsigned i, const struct bp_interface_info *present);
+/* Sets the sysctls of a router, once per kernel interface: an operator's later changes remain. */
+void bp_interfaces_prepare(
+	struct bp_interfaces *s, unsigned i, uint32_t ifindex, const char *kernel_name);
 /* Reads the operator's settings of an interface; returns whether they have changed. */
-bool bp_interfaces_settings(struct bp_interfaces *s, unsigned i, uint32_t ifindex);
+bool bp_interfaces_settings(
+	struct bp_interfaces *s, unsigned i, uint32_t ifindex, const char *kernel_name);
 /* Interfaces that an earlier control plane has configured keep later changes of an operator. */
 void bp_interfaces_adopt(struct bp_interfaces *s, const struct bp_fib *f);
 /* The kernel interface was removed: closes its tap. */

@@ -107,7 +107,7 @@ static int neighbor_order(const void *a, const void *b)
 
 static int gather(struct bp_nl_cache *cache, struct bp_kernel_state *out)
 {
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+	for (unsigned i = 0; i < BP_ALL_INTERFACES; i++)
 		if (cache->own[i].ifindex != 0)
 			out->interface[i] = cache->own[i].info;
 	if (collect_routes(cache, out) != 0 || collect_neighbors(cache, out) != 0)
@@ -117,14 +117,16 @@ static int gather(struct bp_nl_cache *cache, struct bp_kernel_state *out)
 	return 0;
 }
 
-int bp_kernel_dump(
-	const struct bp_config *c, struct bp_kernel_state *out, char *err, size_t err_size)
+int bp_kernel_dump(const struct bp_config *c, const struct bp_fib *f, struct bp_kernel_state *out,
+	char *err, size_t err_size)
 {
 	struct bp_nl_cache *cache = bp_nl_cache_new(c);
 	struct bp_netlink n = {.fd = -1};
 	int result = cache == NULL ? -1 : bp_netlink_open(&n, err, err_size);
 
 	memset(out, 0, sizeof(*out));
+	if (cache != NULL && f != NULL)
+		bp_nl_subinterfaces_adopt_table(cache, f);
 	for (unsigned what = 0; result == 0 && what < BP_DUMPS; what++)
 		result = dump(&n, cache, (enum bp_netlink_dump)what, err, err_size);
 	if (cache == NULL || (result == 0 && (gather(cache, out) != 0 || cache->no_memory))) {

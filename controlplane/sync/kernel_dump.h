@@ -5,6 +5,7 @@
 #include "biplane/fib.h"
 
 struct bp_config;
+struct bp_fib;
 
 /*
  * The expected contents of forwarding tables for the current state of the kernel, by the
@@ -14,7 +15,7 @@ struct bp_config;
 struct bp_kernel_state {
 	/* By number; flags 0: not in the kernel (not configured, host_interface.backend: off, or
 	 * missing now). */
-	struct bp_interface_info interface[BP_MAX_INTERFACES];
+	struct bp_interface_info interface[BP_ALL_INTERFACES];
 	/* Sorted by family, prefix and length; one route per prefix, origin kernel. A route that
 	 * uses an object has the hops of the object. */
 	uint32_t n_routes;
@@ -33,8 +34,8 @@ struct bp_kernel_state {
  * the dump (one second for a million routes). Returns 0, or -1 with a sentence in `err`; nothing
  * must be freed then.
  */
-int bp_kernel_dump(
-	const struct bp_config *c, struct bp_kernel_state *out, char *err, size_t err_size);
+int bp_kernel_dump(const struct bp_config *c, const struct bp_fib *f, struct bp_kernel_state *out,
+	char *err, size_t err_size);
 void bp_kernel_state_free(struct bp_kernel_state *s);
 
 /* The order of the arrays above: returns like memcmp(). */

@@ -55,6 +55,11 @@ void bp_nl_link_use(struct bp_nl_cache *cache, uint32_t ifindex, int change)
 	}
 }
 
+static bool has_number(const struct bp_nl_link *l)
+{
+	return l->number != BP_NO_INTERFACE;
+}
+
 static uint8_t number_of(const struct bp_nl_cache *cache, const char *name)
 {
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
@@ -71,25 +76,36 @@ static void own_removed(struct bp_nl_cache *cache, unsigned i)
 
 	own->ifindex = 0;
 	own->unshown = 0;
-	own->info.flags = BP_IF_PRESENT;
+	own->info.flags = bp_is_subinterface(i) ? 0 : BP_IF_PRESENT;
+	own->released = true;
 	own->info.ifindex = 0;
 	own->info.n_addresses = 0;
 	memset(own->info.address, 0, sizeof(own->info.address));
-	cache->vanished |= 1ull << i;
+	if (!bp_is_subinterface(i))
+		cache->vanished |= 1ull << i;
 	bp_nl_neighbors_delete(cache, i);
 	bp_nl_interface_publish(cache, i);
 }
 
-/* The link was renamed or removed: its interface is no longer ours. */
-static void leave(struct bp_nl_cache *cache, struct bp_nl_link *l)
+void bp_nl_interface_leave(struct bp_nl_cache *cache, struct bp_nl_link *l)
 {
-	if (l->number != BP_NO_INTERFACE && cache->own[l->number].ifindex == l->ifindex)
+	if (has_number(l) && cache->own[l->number].ifindex == l->ifindex)
 		own_removed(cache, l->number);
 	l->number = BP_NO_INTERFACE;
 	cache->revisit = true;
+	bp_nl_vlans_of(cache, l, false);
 }
 
-static void enter(struct bp_nl_cache *cache, struct bp_nl_link *l, uint8_t number, bool was_known)
+static void note_appeared(struct bp_nl_cache *cache, uint8_t number)
+{
+	if (bp_is_subinterface(number))
+		cache->own[number].appeared = cache->subinterfaces_appeared = true;
+	else
+		cache->appeared |= 1ull << number;
+}
+
+void bp_nl_interface_enter(
+	struct bp_nl_cache *cache, struct bp_nl_link *l, uint8_t number, bool was_known)
 {
 	struct bp_nl_interface *own = &cache->own[number];
 
@@ -97,11 +113,11 @@ static void enter(struct bp_nl_cache *cache, struct bp_nl_link *l, uint8_t numbe
 		struct bp_nl_link *old = bp_nl_link_find(cache, own->ifindex);
 
 		if (old != NULL)
-			leave(cache, old);
+			bp_nl_interface_leave(cache, old);
 	}
 	own->ifindex = l->ifindex;
 	l->number = number;
-	cache->appeared |= 1ull << number;
+	note_appeared(cache, number);
 	cache->revisit = true;
 	/* its state under the other name was not recorded */
 	if (was_known)
@@ -136,8 +152,23 @@ static void state_changed(struct bp_nl_cache *cache, struct bp_nl_link *l)
 	bp_nl_cache_invalidate(cache, "an interface that routes use went up or down");
 }
 
+/* The number of a link may change: a port is found by its name, a subinterface by its port. */
+static void renumber(
+	struct bp_nl_cache *cache, struct bp_nl_link *l, uint8_t number, bool was_known, bool dump)
+{
+	if (number == l->number)
+		return;
+	if (has_number(l))
+		bp_nl_interface_leave(cache, l);
+	if (number == BP_NO_INTERFACE)
+		return;
+	bp_nl_interface_enter(cache, l, number, was_known);
+	if (!bp_is_subinterface(number))
+		bp_nl_vlans_of(cache, l, dump);
+}
+
 static void link_new(
-	struct bp_nl_cache *cache, const struct ifinfomsg *ifi, struct nlattr *const *tb)
+	struct bp_nl_cache *cache, const struct ifinfomsg *ifi, struct nlattr *const *tb, bool dump)
 {
 	struct bp_nl_link *l = bp_nl_link_get(cache, (uint32_t)ifi->ifi_index);
 	const bool up = (ifi->ifi_flags & IFF_UP) != 0;
@@ -151,12 +182,10 @@ static void link_new(
 	was_known = l->known;
 	l->known = true;
 	number = number_of(cache, nla_get_string(tb[IFLA_IFNAME]));
-	if (number != l->number) {
-		if (l->number != BP_NO_INTERFACE)
-			leave(cache, l);
-		if (number != BP_NO_INTERFACE)
-			enter(cache, l, number, was_known);
-	}
+	bp_nl_vlan_read(cache, l, ifi, tb);
+	if (number == BP_NO_INTERFACE && l->vlan != NULL)
+		number = bp_nl_vlan_number(cache, l);
+	renumber(cache, l, number, was_known, dump);
 	if (up != l->up || carrier != l->carrier || running != l->running) {
 		l->up = up;
 		l->carrier = carrier;
@@ -164,7 +193,9 @@ static void link_new(
 		if (was_known)
 			state_changed(cache, l);
 	}
-	if (number != BP_NO_INTERFACE)
+	if (bp_is_subinterface(number))
+		bp_nl_vlan_follow(cache, l);
+	else if (number != BP_NO_INTERFACE)
 		follow(cache, number, ifi, tb);
 }
 
@@ -176,8 +207,9 @@ static void link_delete(struct bp_nl_cache *cache, uint32_t ifindex)
 		return;
 	l->known = false;
 	l->up = false;
-	if (l->number != BP_NO_INTERFACE)
-		leave(cache, l);
+	if (has_number(l))
+		bp_nl_interface_leave(cache, l);
+	bp_nl_vlan_forget(cache, l);
 	state_changed(cache, l);
 	if (l->uses != 0)
 		return;
@@ -194,14 +226,13 @@ void bp_nl_link_message(struct bp_nl_cache *cache, const struct nlmsghdr *h, boo
 	struct nlattr *tb[IFLA_MAX + 1];
 	const struct ifinfomsg *ifi = nlmsg_data(h);
 
-	(void)dump;
 	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)h, sizeof(*ifi), tb, IFLA_MAX, policy) < 0)
 		return;
 	/* bridges and IPv6 send link messages of their own family */
 	if (ifi->ifi_family != AF_UNSPEC || ifi->ifi_index <= 0)
 		return;
 	if (h->nlmsg_type == RTM_NEWLINK)
-		link_new(cache, ifi, tb);
+		link_new(cache, ifi, tb, dump);
 	else
 		link_delete(cache, (uint32_t)ifi->ifi_index);
 }

@@ -36,6 +36,7 @@ static void links_free(struct bp_nl_cache *cache)
 			struct bp_map_node *node = cache->links.bucket[b];
 
 			cache->links.bucket[b] = node->next;
+			free(((struct bp_nl_link *)node)->vlan);
 			free(node);
 		}
 	bp_map_free(&cache->links);
@@ -104,8 +105,8 @@ void bp_nl_interface_publish(struct bp_nl_cache *cache, unsigned interface)
 void bp_nl_cache_publish(struct bp_nl_cache *cache, struct bp_fib_writer *writer)
 {
 	cache->writer = writer;
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
-		if (cache->own[i].kernel_name[0] != '\0')
+	for (unsigned i = 0; i < BP_ALL_INTERFACES; i++)
+		if (cache->own[i].kernel_name[0] != '\0' || cache->own[i].info.vlan_id != 0)
 			bp_nl_interface_publish(cache, i);
 	bp_nl_neighbors_publish(cache);
 	bp_nl_nh_objects_publish(cache);

@@ -13,6 +13,8 @@
 #include "shm/fib/fib_writer.h"
 
 struct bp_config;
+struct ifinfomsg;
+struct nlattr;
 
 /*
  * The kernel's links, addresses, neighbors, next-hop objects and routes in the memory of the
@@ -38,6 +40,14 @@ struct bp_config;
  * Not cached: policy rules beyond the order local table, configured table; the MTU of a route.
  */
 
+/* A VLAN interface of the kernel (802.1Q). */
+struct bp_nl_vlan {
+	uint32_t parent; /* ifindex */
+	uint16_t id;
+	bool refused; /* its parent is a port of ours, but all numbers are in use */
+	struct bp_interface_info info;
+};
+
 /* One network interface of the kernel. */
 struct bp_nl_link {
 	struct bp_map_node node;
@@ -46,15 +56,22 @@ struct bp_nl_link {
 	bool known;    /* the kernel has reported it */
 	bool up;       /* administratively */
 	bool carrier;
-	bool running;   /* operationally (RFC 2863): the kernel considers it usable */
-	uint8_t number; /* number of our interface; BP_NO_INTERFACE: not ours */
+	bool running;            /* operationally (RFC 2863): the kernel considers it usable */
+	uint8_t number;          /* number of our interface; BP_NO_INTERFACE: not ours */
+	struct bp_nl_vlan *vlan; /* NULL: no VLAN interface, or one with a master */
 };
 
-/* One interface of ours that has a kernel interface. */
+/*
+ * One interface of ours that has a kernel interface. A subinterface has its number as long as it
+ * exists. A number that it leaves stays reserved for the same port and VLAN (info.parent, .vlan_id)
+ * until the next load is written: until then, routes may refer to it.
+ */
 struct bp_nl_interface {
 	char kernel_name[IFNAMSIZ]; /* "": none */
 	uint32_t ifindex;           /* 0: missing now */
 	uint32_t unshown;           /* addresses beyond BP_ADDRESSES_MAX */
+	bool released;              /* this cache has removed the subinterface */
+	bool appeared;              /* for the owner, who resets it: the subinterface is new */
 	struct bp_interface_info info;
 };
 
@@ -123,7 +140,7 @@ struct bp_nl_cache {
 	const struct bp_config *config;
 	struct bp_fib_writer *writer; /* NULL: only collects */
 	const uint32_t *settings;     /* BP_IF_* beyond an interface's flags; may be NULL */
-	struct bp_nl_interface own[BP_MAX_INTERFACES];
+	struct bp_nl_interface own[BP_ALL_INTERFACES];
 	struct bp_map links, neighbors, objects, prefixes;
 	struct bp_nl_nh_object *groups;
 	struct bp_nl_neighbor *oldest, *newest;
@@ -133,7 +150,10 @@ struct bp_nl_cache {
 	bool replaying;     /* events from before the end of the dump: they may be outdated */
 	bool no_memory;     /* something could not be stored */
 
+	uint32_t subinterfaces_refused; /* current number */
+
 	/* For the owner, who resets them. */
+	bool subinterfaces_appeared;
 	uint64_t appeared; /* bit per interface of ours: its kernel interface is new */
 	uint64_t vanished; /* bit per interface of ours: its kernel interface was removed */
 	bool revisit; /* everything must be published again: the results of hops have changed */
@@ -143,6 +163,15 @@ struct bp_nl_cache {
 
 struct bp_nl_cache *bp_nl_cache_new(const struct bp_config *c);
 void bp_nl_cache_free(struct bp_nl_cache *cache);
+
+/*
+ * Reserves the numbers of subinterfaces: those in the tables of an earlier control plane, or of the
+ * cache that `cache` replaces; `all`: also those that this one had reserved.
+ */
+void bp_nl_subinterfaces_adopt_table(struct bp_nl_cache *cache, const struct bp_fib *f);
+void bp_nl_subinterfaces_adopt(struct bp_nl_cache *cache, const struct bp_nl_cache *old, bool all);
+/* Whether a subinterface has no number, and another load frees one. */
+bool bp_nl_subinterfaces_waiting(const struct bp_nl_cache *cache);
 
 /* A message of a dump or an event, of any type; types that are not cached are ignored. */
 void bp_nl_cache_message(struct bp_nl_cache *cache, const struct nlmsghdr *h, bool dump);
@@ -169,12 +198,29 @@ void bp_nl_neighbor_message(struct bp_nl_cache *cache, const struct nlmsghdr *h)
 void bp_nl_nh_object_message(struct bp_nl_cache *cache, const struct nlmsghdr *h);
 void bp_nl_route_message(struct bp_nl_cache *cache, const struct nlmsghdr *h, bool dump);
 
+/* subinterface.c. Reads whether a link is a VLAN interface, and of what parent. */
+void bp_nl_vlan_read(struct bp_nl_cache *cache, struct bp_nl_link *l, const struct ifinfomsg *ifi,
+	struct nlattr *const *tb);
+/* The link is removed. */
+void bp_nl_vlan_forget(struct bp_nl_cache *cache, struct bp_nl_link *l);
+/* Returns the number of a VLAN interface, and assigns it if necessary; BP_NO_INTERFACE: its parent
+ * is no port of ours, or all numbers are in use. */
+uint8_t bp_nl_vlan_number(struct bp_nl_cache *cache, struct bp_nl_link *l);
+/* Copies what the kernel reported to the interface. */
+void bp_nl_vlan_follow(struct bp_nl_cache *cache, const struct bp_nl_link *l);
+/* The parent has become a port of ours, or is none any longer. `dump`: its addresses follow. */
+void bp_nl_vlans_of(struct bp_nl_cache *cache, const struct bp_nl_link *parent, bool dump);
+
 /* Returns the link's entry, and creates it if necessary; NULL without memory. */
 struct bp_nl_link *bp_nl_link_get(struct bp_nl_cache *cache, uint32_t ifindex);
 /* Returns the link's entry; NULL: none. */
 struct bp_nl_link *bp_nl_link_find(const struct bp_nl_cache *cache, uint32_t ifindex);
 /* A hop through the link was added (+1) or removed (-1). */
 void bp_nl_link_use(struct bp_nl_cache *cache, uint32_t ifindex, int change);
+/* Called for a port of ours when its kernel interface appears or disappears. */
+void bp_nl_interface_enter(
+	struct bp_nl_cache *cache, struct bp_nl_link *l, uint8_t number, bool was_known);
+void bp_nl_interface_leave(struct bp_nl_cache *cache, struct bp_nl_link *l);
 void bp_nl_interface_publish(struct bp_nl_cache *cache, unsigned interface);
 /* The host interface of a bridge, or a port, was removed: deletes its neighbors. */
 void bp_nl_neighbors_delete(struct bp_nl_cache *cache, unsigned interface);

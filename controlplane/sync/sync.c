@@ -56,10 +56,28 @@ static void read_settings(struct bp_sync *s)
 {
 	s->netconf = false;
 	s->settings_read = 0;
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
-		if (s->cache->own[i].ifindex != 0 &&
-			bp_interfaces_settings(&s->interfaces, i, s->cache->own[i].ifindex))
+	for (unsigned i = 0; i < BP_ALL_INTERFACES; i++) {
+		const struct bp_nl_interface *own = &s->cache->own[i];
+
+		if (own->ifindex != 0 &&
+			bp_interfaces_settings(&s->interfaces, i, own->ifindex, own->kernel_name))
 			bp_nl_interface_publish(s->cache, i);
+	}
+}
+
+/* An operator configures subinterfaces: only the sysctls of a router are set. */
+static void prepare_subinterfaces(struct bp_sync *s)
+{
+	s->cache->subinterfaces_appeared = false;
+	for (unsigned i = BP_MAX_INTERFACES; i < BP_ALL_INTERFACES; i++) {
+		struct bp_nl_interface *own = &s->cache->own[i];
+
+		if (!own->appeared || own->ifindex == 0)
+			continue;
+		own->appeared = false;
+		bp_interfaces_prepare(&s->interfaces, i, own->ifindex, own->kernel_name);
+		s->netconf = true;
+	}
 }
 
 static void set_up_new(struct bp_sync *s)
@@ -151,6 +169,24 @@ static void log_limits(struct bp_sync *s)
 	s->cache->full = 0;
 }
 
+static void log_refused_subinterfaces(struct bp_sync *s)
+{
+	const uint32_t refused = s->cache->subinterfaces_refused;
+
+	if (refused > s->subinterfaces_refused)
+		bp_log_limited(&s->log_refused, BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_NUM("subinterfaces", refused),
+				BP_LOG_NUM("limit", BP_MAX_SUBINTERFACES)),
+			"VLAN subinterfaces beyond the limit: the kernel forwards their packets; "
+			"remove some");
+	s->subinterfaces_refused = refused;
+	if (bp_nl_subinterfaces_waiting(s->cache))
+		bp_sync_resync_soon(s, "a subinterface has no number");
+	if (s->to.fib != NULL && s->to.fib->control != NULL)
+		atomic_store_explicit(
+			&s->to.fib->control->subinterfaces_refused, refused, memory_order_relaxed);
+}
+
 void bp_sync_after(struct bp_sync *s)
 {
 	if (s->cache == NULL)
@@ -159,6 +195,9 @@ void bp_sync_after(struct bp_sync *s)
 		let_go(s);
 	if (s->cache->appeared != 0)
 		set_up_new(s);
+	if (s->cache->subinterfaces_appeared)
+		prepare_subinterfaces(s);
+	log_refused_subinterfaces(s);
 	if (s->netconf && s->phase != SYNC_HOLDING)
 		read_settings(s);
 	if (s->cache->full != 0 || s->full)

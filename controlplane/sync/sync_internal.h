@@ -40,15 +40,16 @@ struct bp_sync {
 	unsigned repeats; /* of the running dump */
 	bool disturbed;   /* IPv6 routes were removed during their dump */
 	struct bp_sync_queue queue;
-	uint32_t cursor;   /* position of the publication */
-	bool sweeping;     /* entries that are not published are deleted afterwards */
-	uint64_t begun_ns; /* monotonic: the running load, or the last one */
-	uint64_t ended_ns; /* 0: none yet */
-	uint64_t begun;    /* loads, including aborted ones */
-	uint64_t loads;    /* completed */
-	bool wanted;       /* a resync is requested */
-	const char *why;   /* reason of the resync */
-	bool full;         /* a full table was already logged */
+	uint32_t cursor;                /* position of the publication */
+	bool sweeping;                  /* entries that are not published are deleted afterwards */
+	uint64_t begun_ns;              /* monotonic: the running load, or the last one */
+	uint64_t ended_ns;              /* 0: none yet */
+	uint64_t begun;                 /* loads, including aborted ones */
+	uint64_t loads;                 /* completed */
+	bool wanted;                    /* a resync is requested */
+	const char *why;                /* reason of the resync */
+	uint32_t subinterfaces_refused; /* already logged */
+	bool full;                      /* a full table was already logged */
 	uint64_t held_until_ns;
 	bool back;    /* all kernel interfaces are back, while holding */
 	bool checked; /* the interfaces were checked since the last receive */

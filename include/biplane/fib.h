@@ -19,8 +19,16 @@
  */
 #define BP_MAX_INTERFACES (BP_MAX_PORTS + BP_MAX_BRIDGES)
 #define BP_NO_INTERFACE 0xff
-#define BP_ADDRESSES_MAX 16 /* of one interface */
-#define BP_HOPS_MAX 32      /* of one route or next-hop group */
+/*
+ * VLAN subinterfaces of routed ports follow: interfaces of the kernel that an operator creates. The
+ * control plane assigns their numbers.
+ */
+#define BP_MAX_SUBINTERFACES 128
+#define BP_ALL_INTERFACES (BP_MAX_INTERFACES + BP_MAX_SUBINTERFACES)
+_Static_assert(BP_ALL_INTERFACES <= BP_NO_INTERFACE, "8 bits in a link word");
+#define BP_VLAN_ID_MAX 4094u /* IEEE 802.1Q 9.6: 0 is priority-tagged, 4095 reserved */
+#define BP_ADDRESSES_MAX 16  /* of one interface */
+#define BP_HOPS_MAX 32       /* of one route or next-hop group */
 
 /* An address of either family: 16 bytes in network byte order, of which IPv4 uses the first 4. */
 struct bp_address {
@@ -109,8 +117,15 @@ struct bp_interface_info {
 	uint32_t mtu;     /* bytes of an IP packet */
 	uint8_t mac[6];
 	uint8_t n_addresses;
+	uint8_t parent;   /* of a subinterface: number of its port */
+	uint16_t vlan_id; /* of a subinterface; 0: it is none */
 	struct bp_interface_address address[BP_ADDRESSES_MAX];
 };
+
+static inline bool bp_is_subinterface(unsigned interface)
+{
+	return interface >= BP_MAX_INTERFACES && interface < BP_ALL_INTERFACES;
+}
 
 static inline struct bp_address bp_address4(const uint8_t *p)
 {

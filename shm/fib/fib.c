@@ -31,7 +31,7 @@ bool bp_fib_interface(const struct bp_fib *f, unsigned interface, struct bp_inte
 {
 	const struct bp_interface *e;
 
-	if (interface >= BP_MAX_INTERFACES)
+	if (interface >= BP_ALL_INTERFACES)
 		return false;
 	e = &f->interfaces[interface];
 	for (unsigned i = 0; i < ATTEMPTS; i++) {
@@ -194,7 +194,7 @@ uint32_t bp_fib_neighbor_used(
 	uint32_t used = 0, by_nexthop;
 	uint64_t link;
 
-	if (interface >= BP_MAX_INTERFACES || (a->family != 4 && a->family != 6))
+	if (interface >= BP_ALL_INTERFACES || (a->family != 4 && a->family != 6))
 		return 0;
 	e = bp_neighbor_find(f, (uint8_t)interface, bp_neighbor_key(a), &link);
 	if (e)

@@ -112,13 +112,14 @@ struct bp_nexthop_group {
 	uint16_t weight[BP_HOPS_MAX];
 } __attribute__((aligned(64)));
 
-/* A worker reads only the first 16 bytes of an interface. */
+/* A worker reads only the first 20 bytes of an interface. */
 struct bp_interface {
 	_Atomic uint64_t mac;   /* bp_mac_word() */
 	_Atomic uint32_t flags; /* BP_IF_* */
 	_Atomic uint32_t mtu;   /* bytes of an IP packet */
 	_Atomic uint32_t seq;   /* odd while the writer changes `info` */
-	uint32_t pad[11];
+	_Atomic uint32_t vlan;  /* of a subinterface: port << 16 | VLAN identifier; otherwise 0 */
+	uint32_t pad[10];
 	struct bp_interface_info info;
 } __attribute__((aligned(64)));
 
@@ -131,6 +132,9 @@ struct bp_fib_control {
 	/* routes and neighbors that did not fit (their traffic is punted to the kernel): current
 	 * numbers, and the total of all times */
 	_Atomic uint32_t routes4_refused, routes6_refused, neighbors_refused, nexthops_refused;
+	/* entries of table interfaces for subinterfaces that were ever used: readers need no
+	 * others; and the current number of subinterfaces that did not fit */
+	_Atomic uint32_t subinterfaces, subinterfaces_refused;
 	_Atomic uint64_t rejected_total;
 	_Atomic uint64_t changes; /* changes of any kind, total */
 	_Atomic uint64_t
@@ -167,7 +171,7 @@ struct bp_lpm_line;
 struct bp_fib {
 	struct bp_fib_control *control;
 	struct bp_fib_readers *readers;
-	struct bp_interface *interfaces; /* BP_MAX_INTERFACES */
+	struct bp_interface *interfaces; /* BP_ALL_INTERFACES */
 	struct bp_neighbor_line *neighbors;
 	uint32_t neighbor_lines; /* two for each neighbor, of two entries: a quarter full at most
 				  */
@@ -186,6 +190,14 @@ struct bp_fib {
 	uint32_t max_lines;
 	uint64_t hash_key[2];
 };
+
+/* Number of entries of table interfaces that may be in use, at most BP_ALL_INTERFACES. */
+static inline unsigned bp_fib_interfaces(const struct bp_fib *f)
+{
+	const uint32_t n = atomic_load_explicit(&f->control->subinterfaces, memory_order_acquire);
+
+	return BP_MAX_INTERFACES + (n < BP_MAX_SUBINTERFACES ? n : BP_MAX_SUBINTERFACES);
+}
 
 /* ---- for workers ---- */
 

@@ -15,11 +15,17 @@ static void seq_step(struct bp_interface *e)
 	atomic_thread_fence(memory_order_release);
 }
 
+static uint32_t vlan_word(const struct bp_interface_info *info)
+{
+	return info->vlan_id == 0 ? 0 : (uint32_t)info->parent << 16 | info->vlan_id;
+}
+
 /* Each word is valid independently of the others, which is sufficient for workers. */
 static void words_set(struct bp_interface *e, const struct bp_interface_info *info)
 {
 	atomic_store_explicit(&e->mac, bp_mac_word(info->mac), memory_order_relaxed);
 	atomic_store_explicit(&e->mtu, info->mtu, memory_order_relaxed);
+	atomic_store_explicit(&e->vlan, vlan_word(info), memory_order_relaxed);
 	atomic_store_explicit(&e->flags, info->flags, memory_order_release);
 }
 
@@ -27,6 +33,7 @@ static bool words_same(const struct bp_interface *e, const struct bp_interface_i
 {
 	return atomic_load_explicit(&e->mac, memory_order_relaxed) == bp_mac_word(info->mac) &&
 	       atomic_load_explicit(&e->mtu, memory_order_relaxed) == info->mtu &&
+	       atomic_load_explicit(&e->vlan, memory_order_relaxed) == vlan_word(info) &&
 	       atomic_load_explicit(&e->flags, memory_order_relaxed) == info->flags;
 }
 
@@ -34,6 +41,13 @@ static bool words_same(const struct bp_interface *e, const struct bp_interface_i
 static bool info_same(const void *a, const void *b)
 {
 	return memcmp(a, b, sizeof(struct bp_interface_info)) == 0;
+}
+
+static bool vlan_valid(unsigned i, const struct bp_interface_info *info)
+{
+	if (!bp_is_subinterface(i))
+		return info->vlan_id == 0;
+	return info->vlan_id >= 1 && info->vlan_id <= BP_VLAN_ID_MAX && info->parent < BP_MAX_PORTS;
 }
 
 enum bp_fib_result bp_interface_set(
@@ -44,7 +58,7 @@ enum bp_fib_result bp_interface_set(
 
 	memset(&plain, 0, sizeof(plain));
 	if (info->flags & BP_IF_PRESENT) {
-		if (info->n_addresses > BP_ADDRESSES_MAX)
+		if (info->n_addresses > BP_ADDRESSES_MAX || !vlan_valid(i, info))
 			return BP_FIB_INVALID;
 		memcpy(plain.name, info->name, strnlen(info->name, sizeof(plain.name) - 1));
 		plain.flags = info->flags;
@@ -52,10 +66,15 @@ enum bp_fib_result bp_interface_set(
 		plain.mtu = info->mtu;
 		memcpy(plain.mac, info->mac, sizeof(plain.mac));
 		plain.n_addresses = info->n_addresses;
+		plain.parent = info->parent;
+		plain.vlan_id = info->vlan_id;
 		memcpy(plain.address, info->address, info->n_addresses * sizeof(info->address[0]));
 	}
 	if (info_same(&e->info, &plain) && words_same(e, &plain))
 		return BP_FIB_SAME;
+	if (i >= bp_fib_interfaces(f))
+		atomic_store_explicit(&f->control->subinterfaces, i + 1 - BP_MAX_INTERFACES,
+			memory_order_release);
 	seq_step(e);
 	bp_words_store(&e->info, &plain, sizeof(plain));
 	words_set(e, &plain);
@@ -67,7 +86,7 @@ uint64_t bp_interfaces_load(struct bp_fib *f)
 {
 	uint64_t repaired = 0;
 
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+	for (unsigned i = 0; i < BP_ALL_INTERFACES; i++) {
 		struct bp_interface *e = &f->interfaces[i];
 
 		if (atomic_load_explicit(&e->seq, memory_order_relaxed) % 2 == 0)

@@ -162,7 +162,7 @@ static bool hops_valid(const struct bp_route *r)
 		const uint8_t family = h->gateway.family;
 
 		/* an IPv4 route may have an IPv6 gateway (RFC 8950), but not vice versa */
-		if (h->interface >= BP_MAX_INTERFACES ||
+		if (h->interface >= BP_ALL_INTERFACES ||
 			(family != 0 && family != 6 && family != r->prefix.family))
 			return false;
 	}

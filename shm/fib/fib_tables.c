@@ -29,7 +29,7 @@ bool bp_fib_sizes_agree(const uint64_t capacity[BP_FIB_TABLES])
 			return false;
 	}
 	return capacity[BP_FT_CONTROL] == 1 && capacity[BP_FT_READERS] == 1 &&
-	       capacity[BP_FT_INTERFACES] == BP_MAX_INTERFACES &&
+	       capacity[BP_FT_INTERFACES] == BP_ALL_INTERFACES &&
 	       capacity[BP_FT_NEXTHOPS] >= BP_NH_FIXED &&
 	       capacity[BP_FT_LPM4_ROOT] == (routes ? BP_LPM4_ROOT : 1) &&
 	       capacity[BP_FT_LPM6_ROOT] == (routes ? BP_LPM6_ROOT : 1) &&

@@ -113,6 +113,9 @@ static void forget_neighbors(struct bp_fib_writer *w, unsigned interface)
 
 static bool is_another(const struct bp_interface_info *before, const struct bp_interface_info *info)
 {
+	/* the name of a subinterface may change */
+	if (info->vlan_id != 0)
+		return before->vlan_id != info->vlan_id || before->parent != info->parent;
 	return (before->flags & info->flags & BP_IF_PRESENT) && before->name[0] != '\0' &&
 	       strncmp(before->name, info->name, sizeof(before->name)) != 0;
 }
@@ -120,7 +123,7 @@ static bool is_another(const struct bp_interface_info *before, const struct bp_i
 enum bp_fib_result bp_fib_interface_set(
 	struct bp_fib_writer *w, unsigned i, const struct bp_interface_info *info)
 {
-	if (i >= BP_MAX_INTERFACES)
+	if (i >= BP_ALL_INTERFACES)
 		return BP_FIB_INVALID;
 	if (is_another(&w->f->interfaces[i].info, info))
 		forget_neighbors(w, i);
@@ -129,7 +132,7 @@ enum bp_fib_result bp_fib_interface_set(
 
 static bool neighbor_valid(unsigned interface, const struct bp_address *a)
 {
-	return interface < BP_MAX_INTERFACES && (a->family == 4 || a->family == 6);
+	return interface < BP_ALL_INTERFACES && (a->family == 4 || a->family == 6);
 }
 
 enum bp_fib_result bp_fib_neighbor_set(struct bp_fib_writer *w, unsigned interface,
@@ -183,7 +186,7 @@ static bool hops_valid(const struct bp_hop *hop, uint32_t n_hops)
 	for (uint32_t i = 0; i < n_hops; i++) {
 		const uint8_t family = hop[i].gateway.family;
 
-		if (hop[i].interface >= BP_MAX_INTERFACES ||
+		if (hop[i].interface >= BP_ALL_INTERFACES ||
 			(family != 0 && family != 4 && family != 6))
 			return false;
 	}

@@ -36,7 +36,7 @@ static bool keep(struct load *l, uint32_t slot, uint64_t link)
 	const uint64_t hash = bp_neighbor_hash(f, interface, k);
 	uint32_t home, line = slot / BP_NEIGHBOR_WAYS;
 
-	if (bp_link_kind(link) != BP_LINK_RESOLVED || interface >= BP_MAX_INTERFACES ||
+	if (bp_link_kind(link) != BP_LINK_RESOLVED || interface >= BP_ALL_INTERFACES ||
 		l->n->count == f->max_neighbors || is_duplicate(l, hash, interface, k))
 		return false;
 	home = bp_neighbor_home(f, interface, k);

@@ -26,8 +26,8 @@ static bool load_single(struct bp_nexthops *n, uint32_t number, uint64_t *repair
 	/* An object's change was broken off: its link word is right, its hop is not known. */
 	if (bp_nh_slot(n, number) == BP_SLOT_CHANGING)
 		return e->object != 0 &&
-		       bp_link_interface(bp_nh_link(n, number)) < BP_MAX_INTERFACES;
-	if (e->hop.interface >= BP_MAX_INTERFACES || (family != 0 && family != 4 && family != 6))
+		       bp_link_interface(bp_nh_link(n, number)) < BP_ALL_INTERFACES;
+	if (e->hop.interface >= BP_ALL_INTERFACES || (family != 0 && family != 4 && family != 6))
 		return false;
 	const struct bp_hop h = bp_nh_normalize(&e->hop);
 

@@ -104,7 +104,7 @@ bool bp_fib_diff_interfaces(
 
 	if (f->max_routes)
 		bp_interface_names_read(f, &names);
-	for (unsigned i = 0; complete && i < BP_MAX_INTERFACES; i++) {
+	for (unsigned i = 0; complete && i < BP_ALL_INTERFACES; i++) {
 		const struct bp_interface_info *kernel = &k->interface[i];
 		struct bp_interface_info own;
 		bool here = f->max_routes && bp_fib_interface(f, i, &own);

@@ -107,7 +107,7 @@ static void make_plain(char *text)
 void bp_interface_names_read(const struct bp_fib *f, struct bp_interface_names *names)
 {
 	memset(names, 0, sizeof(*names));
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+	for (unsigned i = 0; i < BP_ALL_INTERFACES; i++) {
 		struct bp_interface_info info;
 
 		if (!bp_fib_interface(f, i, &info))
@@ -120,7 +120,7 @@ void bp_interface_names_read(const struct bp_fib *f, struct bp_interface_names *
 const char *bp_interface_name(
 	const struct bp_interface_names *names, unsigned interface, char spare[8])
 {
-	if (interface < BP_MAX_INTERFACES && names->name[interface][0])
+	if (interface < BP_ALL_INTERFACES && names->name[interface][0])
 		return names->name[interface];
 	snprintf(spare, 8, "if%u", interface & 0xffu);
 	return spare;

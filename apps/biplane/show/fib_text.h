@@ -29,7 +29,7 @@ const char *bp_text_neighbor_state(uint8_t state);
 
 /* The names of all interfaces, copied once. */
 struct bp_interface_names {
-	char name[BP_MAX_INTERFACES][BP_NAME_MAX + 1];
+	char name[BP_ALL_INTERFACES][BP_NAME_MAX + 1];
 };
 void bp_interface_names_read(const struct bp_fib *f, struct bp_interface_names *names);
 /* Never NULL: the text of an interface without a name is such as "if7". */

@@ -88,7 +88,7 @@ static int compare(const struct bp_show_view *view, const struct bp_show_source 
 	memset(d, 0, sizeof(*d));
 	if (s->shm->fib.max_routes == 0)
 		return BP_EX_OK; /* no routing: nothing to compare */
-	if (bp_kernel_dump(c, &kernel, err, sizeof(err)))
+	if (bp_kernel_dump(c, &s->shm->fib, &kernel, err, sizeof(err)))
 		return fail(err, BP_EX_OSERR);
 	complete = view->diff(s, &kernel, d);
 	bp_kernel_state_free(&kernel);

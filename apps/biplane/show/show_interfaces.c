@@ -39,18 +39,31 @@ static json_t *kernel_name(const struct bp_interface_info *info, bool same_netns
 	return bp_text_json(name, sizeof(name));
 }
 
-static json_t *interface(unsigned number, const struct bp_interface_info *info, bool same_netns)
+/* Name of the port of a subinterface. */
+static json_t *port(const struct bp_fib *f, const struct bp_interface_info *info)
+{
+	struct bp_interface_info parent;
+
+	if (info->vlan_id == 0 || info->parent >= BP_MAX_PORTS ||
+		!bp_fib_interface(f, info->parent, &parent))
+		return json_null();
+	return bp_text_json(parent.name, sizeof(parent.name));
+}
+
+static json_t *interface(const struct bp_fib *f, unsigned number,
+	const struct bp_interface_info *info, bool same_netns)
 {
 	char mac[BP_TEXT_MAC];
 
 	bp_text_mac(info->mac, mac);
-	return json_pack("{so si so sI ss sI sb sb sb sb sb ss so}", "name",
-		bp_text_json(info->name, sizeof(info->name)), "number", (int)number,
-		"host_interface", kernel_name(info, same_netns), "ifindex",
-		(json_int_t)info->ifindex, "mac", mac, "mtu", (json_int_t)info->mtu, "up",
-		(info->flags & BP_IF_UP) != 0, "carrier", (info->flags & BP_IF_CARRIER) != 0,
-		"kernel", (info->flags & BP_IF_KERNEL) != 0, "ipv4_forwarding",
-		!(info->flags & BP_IF_NO_FORWARD4), "ipv6_forwarding",
+	return json_pack("{so si so so so sI ss sI sb sb sb sb sb ss so}", "name",
+		bp_text_json(info->name, sizeof(info->name)), "number", (int)number, "port",
+		port(f, info), "vlan",
+		info->vlan_id != 0 ? json_integer(info->vlan_id) : json_null(), "host_interface",
+		kernel_name(info, same_netns), "ifindex", (json_int_t)info->ifindex, "mac", mac,
+		"mtu", (json_int_t)info->mtu, "up", (info->flags & BP_IF_UP) != 0, "carrier",
+		(info->flags & BP_IF_CARRIER) != 0, "kernel", (info->flags & BP_IF_KERNEL) != 0,
+		"ipv4_forwarding", !(info->flags & BP_IF_NO_FORWARD4), "ipv6_forwarding",
 		!(info->flags & BP_IF_NO_FORWARD6), "ipv4_rp_filter",
 		info->flags & BP_IF_RPF_STRICT  ? "strict"
 		: info->flags & BP_IF_RPF_LOOSE ? "loose"
@@ -86,11 +99,11 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	json_t *list = json_array(), *view;
 	bool same_netns = bp_netns_of(atomic_load(&s->shm->control->cp_pid)) == BP_NETNS_SAME;
 
-	for (unsigned i = 0; f->max_routes && i < BP_MAX_INTERFACES; i++) {
+	for (unsigned i = 0; f->max_routes && i < bp_fib_interfaces(f); i++) {
 		struct bp_interface_info info;
 
 		if (bp_fib_interface(f, i, &info))
-			json_array_append_new(list, interface(i, &info, same_netns));
+			json_array_append_new(list, interface(f, i, &info, same_netns));
 	}
 	view = json_pack("{so so sI sI sI}", "interfaces", list, "tables", tables(f),
 		"refused_total", (json_int_t)atomic_load(&f->control->rejected_total), "changes",
@@ -117,6 +130,9 @@ static json_t *for_people(const json_t *interface)
 	for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		if (!json_is_true(json_object_get(interface, settings[i])))
 			at += (size_t)snprintf(text + at, sizeof(text) - at, ",no-%s", settings[i]);
+	if (json_is_integer(json_object_get(interface, "vlan")))
+		at += (size_t)snprintf(text + at, sizeof(text) - at, ",vlan-%" JSON_INTEGER_FORMAT,
+			bp_show_int(interface, "vlan"));
 	if (strcmp(json_string_value(json_object_get(interface, "ipv4_rp_filter")), "off") != 0)
 		snprintf(text + at, sizeof(text) - at, ",ipv4_rp_filter-%s",
 			json_string_value(json_object_get(interface, "ipv4_rp_filter")));

@@ -29,7 +29,7 @@ struct item {
 
 struct bp_fib_writer {
 	struct item *bucket[BUCKETS];
-	struct bp_interface_info interface[BP_MAX_INTERFACES];
+	struct bp_interface_info interface[BP_ALL_INTERFACES];
 	unsigned n[3], least, limit;
 	uint64_t changes;
 };
@@ -186,7 +186,7 @@ bool fib_fake_same_route(const struct bp_route *a, const struct bp_route *b)
 enum bp_fib_result bp_fib_interface_set(
 	struct bp_fib_writer *w, unsigned i, const struct bp_interface_info *info)
 {
-	if (i >= BP_MAX_INTERFACES)
+	if (i >= BP_ALL_INTERFACES)
 		return BP_FIB_INVALID;
 	if (fib_fake_same_interface(&w->interface[i], info))
 		return BP_FIB_SAME;
@@ -207,7 +207,7 @@ enum bp_fib_result bp_fib_neighbor_set(struct bp_fib_writer *w, unsigned interfa
 	n.address = *a;
 	n.interface = (uint8_t)interface;
 	n.state = (uint8_t)state;
-	if (interface >= BP_MAX_INTERFACES || !(w->interface[interface].flags & BP_IF_PRESENT))
+	if (interface >= BP_ALL_INTERFACES || !(w->interface[interface].flags & BP_IF_PRESENT))
 		return BP_FIB_INVALID;
 	if (state != BP_NEIGHBOR_FAILED)
 		memcpy(n.mac, mac, sizeof(n.mac));
@@ -232,7 +232,7 @@ static bool hops_valid(const struct bp_fib_writer *w, const struct bp_hop *hop, 
 	if (n == 0 || n > BP_HOPS_MAX)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		if (hop[i].interface >= BP_MAX_INTERFACES ||
+		if (hop[i].interface >= BP_ALL_INTERFACES ||
 			!(w->interface[hop[i].interface].flags & BP_IF_PRESENT) ||
 			hop[i].weight == 0)
 			return false;

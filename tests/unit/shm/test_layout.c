@@ -167,7 +167,7 @@ static void a_config_that_routes_has_the_forwarding_tables(void **state)
 	assert_int_equal(m.fib.max_groups, 5);
 	assert_true(m.fib.max_lines >= 1000 + 200);
 	touch(m.fib.control, sizeof(*m.fib.control));
-	touch(m.fib.interfaces, BP_MAX_INTERFACES * sizeof(*m.fib.interfaces));
+	touch(m.fib.interfaces, BP_ALL_INTERFACES * sizeof(*m.fib.interfaces));
 	touch(m.fib.neighbors, 600 * 64);
 	touch(m.fib.nexthops, (BP_NH_FIXED + 40) * sizeof(*m.fib.nexthops));
 	touch(m.fib.groups, 5 * sizeof(*m.fib.groups));

@@ -108,7 +108,7 @@ static void diff(const struct rig *r, const struct bp_show_view *view, struct bp
 	char err[256];
 
 	memset(d, 0, sizeof(*d));
-	if (bp_kernel_dump(&r->config, &k, err, sizeof(err)))
+	if (bp_kernel_dump(&r->config, NULL, &k, err, sizeof(err)))
 		fail_msg("%s", err);
 	assert_true(view->diff(&r->source, &k, d));
 	bp_kernel_state_free(&k);

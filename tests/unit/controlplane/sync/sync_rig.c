@@ -177,7 +177,7 @@ bool rig_same_as_kernel(struct sync_rig *r)
 	char err[512];
 	bool same;
 
-	if (bp_kernel_dump(&r->config, &k, err, sizeof(err)) != 0)
+	if (bp_kernel_dump(&r->config, NULL, &k, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	same = k.n_routes == fib_fake_routes(r->writer) &&
 	       k.n_neighbors == fib_fake_neighbors(r->writer);

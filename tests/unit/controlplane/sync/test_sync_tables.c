@@ -167,7 +167,7 @@ static bool as_the_kernel(struct fixture *f)
 	char err[512];
 	bool same;
 
-	if (bp_kernel_dump(&f->config, &k, err, sizeof(err)) != 0)
+	if (bp_kernel_dump(&f->config, NULL, &k, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	same = routes_equal(f, &k) && neighbors_equal(f, &k);
 	bp_kernel_state_free(&k);

@@ -43,7 +43,7 @@ struct bp_fib *fib_new(const struct fib_size *size)
 	f->hash_key[1] = 0xfedcba9876543210ull;
 	f->control = zeroed(1, sizeof(*f->control));
 	f->readers = zeroed(1, sizeof(*f->readers));
-	f->interfaces = zeroed(BP_MAX_INTERFACES, sizeof(*f->interfaces));
+	f->interfaces = zeroed(BP_ALL_INTERFACES, sizeof(*f->interfaces));
 	f->nexthops = zeroed(f->max_nexthops, sizeof(*f->nexthops));
 	f->groups = zeroed(f->max_groups, sizeof(*f->groups));
 	f->lpm4_root = zeroed(ROOT4, sizeof(*f->lpm4_root));
@@ -56,7 +56,7 @@ void fib_free(struct bp_fib *f)
 {
 	munmap(f->control, sizeof(*f->control));
 	munmap(f->readers, sizeof(*f->readers));
-	munmap(f->interfaces, BP_MAX_INTERFACES * sizeof(*f->interfaces));
+	munmap(f->interfaces, BP_ALL_INTERFACES * sizeof(*f->interfaces));
 	munmap(f->nexthops, f->max_nexthops * sizeof(*f->nexthops));
 	munmap(f->groups, f->max_groups * sizeof(*f->groups));
 	munmap(f->lpm4_root, ROOT4 * sizeof(*f->lpm4_root));

@@ -59,7 +59,7 @@ static void show_all(void)
 	cursor = 0;
 	while (bp_fib_next_neighbor(x.f, &cursor, &n))
 		;
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+	for (unsigned i = 0; i < BP_ALL_INTERFACES; i++)
 		bp_fib_interface(x.f, i, &info);
 }
 
@@ -67,7 +67,7 @@ static void damage_all(unsigned one_in)
 {
 	const struct bp_fib *f = x.f;
 
-	damage(f->interfaces, BP_MAX_INTERFACES * sizeof(*f->interfaces), one_in);
+	damage(f->interfaces, BP_ALL_INTERFACES * sizeof(*f->interfaces), one_in);
 	damage(f->neighbors, f->neighbor_lines * sizeof(*f->neighbors), one_in);
 	damage(f->nexthops, f->max_nexthops * sizeof(*f->nexthops), one_in);
 	damage(f->groups, f->max_groups * sizeof(*f->groups), one_in);

@@ -73,7 +73,7 @@ static void found_by_interface_and_address(void **state)
 	assert_int_equal(bp_fib_neighbor_delete(x.w, 1, &four), BP_FIB_DONE);
 	assert_int_equal(bp_fib_neighbor_delete(x.w, 1, &four), BP_FIB_ABSENT);
 	assert_int_equal(use(1, &four, 5), unresolved(1));
-	assert_int_equal(set(BP_MAX_INTERFACES, &four, 1), BP_FIB_INVALID);
+	assert_int_equal(set(BP_ALL_INTERFACES, &four, 1), BP_FIB_INVALID);
 	mapped.family = 5;
 	assert_int_equal(set(1, &mapped, 1), BP_FIB_INVALID);
 	assert_int_equal(
@@ -122,13 +122,13 @@ static void the_configured_number_fits(void **state)
 	for (unsigned i = 0; i < N; i++) {
 		const struct bp_address a = numbered(i, i % 3 == 0);
 
-		assert_int_equal(set(i % BP_MAX_INTERFACES, &a, i), BP_FIB_DONE);
+		assert_int_equal(set(i % BP_ALL_INTERFACES, &a, i), BP_FIB_DONE);
 	}
 	for (unsigned i = 0; i < N; i++) {
 		const struct bp_address a = numbered(i, i % 3 == 0);
 
 		assert_int_equal(
-			use(i % BP_MAX_INTERFACES, &a, 1), fib_resolved(i % BP_MAX_INTERFACES, i));
+			use(i % BP_ALL_INTERFACES, &a, 1), fib_resolved(i % BP_ALL_INTERFACES, i));
 		far += bp_neighbor_overflows(&x.f->neighbors[i]) != 0;
 	}
 	assert_in_range(far, 1, N / 5); /* a lookup hardly ever reads a second line */

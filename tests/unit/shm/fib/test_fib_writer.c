@@ -272,7 +272,7 @@ static void what_cannot_be_is_refused(void **state)
 	r.prefix.length = 6;
 	r.prefix.bytes[0] = 21; /* bits beyond the length */
 	assert_int_equal(bp_fib_route_set(x.w, &r), BP_FIB_INVALID);
-	r = fib_route("20.0.0.0/8", BP_MAX_INTERFACES, "10.0.0.1");
+	r = fib_route("20.0.0.0/8", BP_ALL_INTERFACES, "10.0.0.1");
 	assert_int_equal(bp_fib_route_set(x.w, &r), BP_FIB_INVALID);
 	r = fib_route("20.0.0.0/8", 1, "10.0.0.1");
 	r.n_hops = 0;
@@ -286,7 +286,7 @@ static void what_cannot_be_is_refused(void **state)
 	assert_int_equal(bp_fib_object_set(x.w, 0, BP_ROUTE_PUNT, NULL, 0), BP_FIB_INVALID);
 	assert_int_equal(bp_fib_object_set(x.w, 1, BP_ROUTE_UNICAST, NULL, 0), BP_FIB_INVALID);
 	assert_int_equal(bp_fib_interface_set(x.w, 0, &info), BP_FIB_INVALID);
-	assert_int_equal(bp_fib_interface_set(x.w, BP_MAX_INTERFACES, &info), BP_FIB_INVALID);
+	assert_int_equal(bp_fib_interface_set(x.w, BP_ALL_INTERFACES, &info), BP_FIB_INVALID);
 	assert_int_equal(x.f->control->changes, 0);
 }
 
