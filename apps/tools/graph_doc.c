@@ -177,7 +177,7 @@ static void picture(void)
 	boxes();
 	for (unsigned i = 0; i < n_tables; i++)
 		arrows(table[i]);
-	puts("  " ONWARD " --> bridge & ip4 & " PORTS "\n  " INTERFACE " --> bridge & " PORTS
+	puts("  " ONWARD " --> bridge & ip4 & " PORTS "\n  " INTERFACE " --> bridge & vlan & " PORTS
 	     "\n```");
 	droppers();
 }

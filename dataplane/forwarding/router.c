@@ -19,14 +19,16 @@ void bp_router_init(struct bp_worker *w, const struct bp_config *c)
 	r->enabled = bp_config_routes(c);
 	r->fib = &w->shm->fib;
 	r->classes = &c->punt;
-	r->redirects4 = r->redirects6 = 0;
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+	for (unsigned i = 0; i < BP_ALL_INTERFACES; i++) {
 		r->source.rpf6[i] = c->ipv6_rp_filter;
-		bp_config_interface(c, i, &r->name[i]);
 		r->rx_mac[i] = BP_RX_MAC_DOWN;
 		r->rx_head[i] = bp_ip4_expect_none();
-		r->edge[i] = i < c->n_ports ? (uint8_t)(BP_EDGE_PORT + i) : BP_EDGE_BRIDGE;
+		r->edge[i] = bp_is_subinterface(i) ? BP_EDGE_VLAN
+			     : i < c->n_ports      ? (uint8_t)(BP_EDGE_PORT + i)
+						   : BP_EDGE_BRIDGE;
 	}
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		bp_config_interface(c, i, &r->name[i]);
 }
 
 /* Names do not change while a data plane runs: one successful comparison is enough. */
@@ -43,12 +45,8 @@ static bool is_confirmed(struct bp_router *r, unsigned i)
 /* Applies the settings of the operator to interface i. */
 static void follow_settings(struct bp_router *r, unsigned i, uint32_t flags)
 {
-	const uint64_t bit = 1ull << i;
-
-	r->no_forward4 = flags & BP_IF_NO_FORWARD4 ? r->no_forward4 | bit : r->no_forward4 & ~bit;
-	r->no_forward6 = flags & BP_IF_NO_FORWARD6 ? r->no_forward6 | bit : r->no_forward6 & ~bit;
-	r->redirects4 = flags & BP_IF_REDIRECTS4 ? r->redirects4 | bit : r->redirects4 & ~bit;
-	r->redirects6 = flags & BP_IF_REDIRECTS6 ? r->redirects6 | bit : r->redirects6 & ~bit;
+	r->flags[i] = flags;
+	r->any_no_forward6 |= (flags & BP_IF_NO_FORWARD6) != 0;
 	r->source.rpf4[i] = flags & BP_IF_RPF_STRICT  ? BP_RPF_STRICT
 			    : flags & BP_IF_RPF_LOOSE ? BP_RPF_LOOSE
 						      : BP_RPF_OFF;
@@ -56,15 +54,33 @@ static void follow_settings(struct bp_router *r, unsigned i, uint32_t flags)
 	r->source.any6 |= r->source.rpf6[i] != BP_RPF_OFF;
 }
 
-bool bp_router_redirects(struct bp_worker *w, uint64_t redirects, unsigned interface)
+bool bp_router_redirects(struct bp_worker *w, uint32_t redirects, unsigned interface)
 {
 	struct bp_router *r = &w->router;
 
-	if (!(redirects >> interface & 1) ||
+	if (!(r->flags[interface] & redirects) ||
 		w->mono_ns - r->redirect_ns[interface] < REDIRECT_EVERY_NS)
 		return false;
 	r->redirect_ns[interface] = w->mono_ns;
 	return true;
+}
+
+/* Applies the port and VLAN of subinterface i. Returns whether it can be up: its port is. */
+static bool follow_tag(struct bp_router *r, unsigned i, bool present)
+{
+	uint32_t *const tag = &r->tag[i - BP_MAX_INTERFACES];
+	uint32_t now = atomic_load_explicit(&r->fib->interfaces[i].vlan, memory_order_relaxed);
+	const uint32_t id = now & UINT16_MAX;
+
+	if (!present || now >> 16 >= BP_MAX_PORTS || id == 0 || id > BP_VLAN_ID_MAX)
+		now = 0;
+	if (now != *tag && *tag != 0 && r->vlan[bp_tag_port(*tag)][*tag & UINT16_MAX] == i)
+		r->vlan[bp_tag_port(*tag)][*tag & UINT16_MAX] = 0;
+	*tag = now;
+	if (now == 0)
+		return false;
+	r->vlan[bp_tag_port(now)][id] = (uint8_t)i;
+	return r->rx_mac[bp_tag_port(now)] != BP_RX_MAC_DOWN;
 }
 
 void bp_router_refresh(struct bp_worker *w)
@@ -77,13 +93,20 @@ void bp_router_refresh(struct bp_worker *w)
 	r->prefetch_nexthops = atomic_load_explicit(&r->fib->control->nexthops,
 				       memory_order_relaxed) > FEW_NEXTHOPS;
 	bp_source_filter_refresh(&r->source, r->fib);
-	r->source.any4 = r->source.any6 = false;
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+	r->source.any4 = r->source.any6 = r->any_no_forward6 = false;
+	r->n_interfaces = RTE_MAX(r->n_interfaces, bp_fib_interfaces(r->fib));
+	for (unsigned i = 0; i < r->n_interfaces; i++) {
 		const struct bp_interface *f = &r->fib->interfaces[i];
 		/* stored last: an interface that is up has its MAC and MTU */
 		uint32_t flags = atomic_load_explicit(&f->flags, memory_order_acquire);
 		uint64_t mac = atomic_load_explicit(&f->mac, memory_order_relaxed);
-		bool up = (flags & FORWARDS) == FORWARDS && is_confirmed(r, i);
+		bool present = flags & BP_IF_PRESENT;
+		bool up = (flags & FORWARDS) == FORWARDS;
+
+		if (bp_is_subinterface(i))
+			up &= follow_tag(r, i, present);
+		else
+			up &= is_confirmed(r, i);
 
 		r->rx_mac[i] = up ? mac : BP_RX_MAC_DOWN;
 		/* frames that must not be forwarded take the slow path */

@@ -35,30 +35,57 @@ struct bp_router {
 	uint8_t nodes4;         /* of bp_lpm4_lookup_retry() */
 	bool prefetch_nexthops; /* there are many, so they are prefetched */
 	uint32_t now_s;         /* CLOCK_MONOTONIC second, for the tables' marks of use */
-	uint64_t rx_mac[BP_MAX_INTERFACES]; /* bp_mac_word() of the interface, or BP_RX_MAC_DOWN */
-	uint64_t tx_mac[BP_MAX_INTERFACES]; /* the same, also while it is down */
+	uint64_t rx_mac[BP_ALL_INTERFACES]; /* bp_mac_word() of the interface, or BP_RX_MAC_DOWN */
+	uint64_t tx_mac[BP_ALL_INTERFACES]; /* the same, also while it is down */
 	/*
 	 * first bytes of an IPv4 frame for this router; no frame matches if rx_mac is
 	 * BP_RX_MAC_DOWN
 	 */
-	bp_v16 rx_head[BP_MAX_INTERFACES];
+	bp_v16 rx_head[BP_ALL_INTERFACES];
 	/*
 	 * Maximum IP packet, bytes; 0: down, or no interface. The array covers every number that a
 	 * link word can hold, so that a damaged number has no effect: a caller that checks this
 	 * array first may index the others.
 	 */
 	uint32_t tx_mtu[UINT8_MAX + 1];
-	uint8_t edge[BP_MAX_INTERFACES]; /* edge of node forward for frames that leave by it */
+	/* Edge for frames that leave by it. Below BP_EDGE_PORT, the node behind it reads the
+	 * interface in m->port. */
+	uint8_t edge[BP_ALL_INTERFACES];
 	/*
-	 * Bit per interface: packets received on it are not forwarded, according to its sysctl; and
-	 * packets that leave by their input interface are also sent to the kernel, which sends a
-	 * redirect.
+	 * BP_IF_*. BP_IF_NO_FORWARD4 and 6: packets received on it are not forwarded, according to
+	 * its sysctl; BP_IF_REDIRECTS4 and 6: packets that leave by their input interface are also
+	 * sent to the kernel, which sends a redirect.
 	 */
-	uint64_t no_forward4, no_forward6, redirects4, redirects6;
+	uint32_t flags[BP_ALL_INTERFACES];
+	bool any_no_forward6;
 	/* time of the last packet sent to the kernel for a redirect */
-	uint64_t redirect_ns[BP_MAX_INTERFACES];
+	uint64_t redirect_ns[BP_ALL_INTERFACES];
 	struct bp_source_filter source;
+	unsigned n_interfaces; /* whose entries in the table were ever read */
+	/* Subinterfaces, from BP_MAX_INTERFACES on: port << 16 | VLAN identifier; 0: none. */
+	uint32_t tag[BP_MAX_SUBINTERFACES];
+	/* Number of the subinterface of a port and a VLAN; 0: none. Read for tagged frames only. */
+	uint8_t vlan[BP_MAX_PORTS][BP_VLAN_ID_MAX + 2];
 };
+
+static inline uint8_t bp_tag_port(uint32_t tag)
+{
+	return (uint8_t)(tag >> 16);
+}
+
+/*
+ * The interface of frames with this tag on a port: the port itself for a priority tag (VLAN 0).
+ * BP_NO_INTERFACE: none.
+ */
+static inline uint8_t bp_router_vlan(const struct bp_router *r, uint8_t port, uint16_t tci)
+{
+	const uint16_t id = tci & 0xfff;
+	const uint8_t of_id = r->vlan[port][id];
+
+	if (id == 0)
+		return port;
+	return of_id != 0 ? of_id : BP_NO_INTERFACE;
+}
 
 struct bp_worker;
 
@@ -67,9 +94,9 @@ void bp_router_init(struct bp_worker *w, const struct bp_config *c);
 /*
  * Whether a packet that leaves by its input interface is sent to the kernel, which forwards it and
  * may send a redirect: at a limited rate, since the traffic must not use the slow path.
- * `redirects`: the bits of its IP version.
+ * `redirects`: BP_IF_REDIRECTS4 or 6.
  */
-bool bp_router_redirects(struct bp_worker *w, uint64_t redirects, unsigned interface);
+bool bp_router_redirects(struct bp_worker *w, uint32_t redirects, unsigned interface);
 /* Called every few walks: refreshes interfaces and time. */
 void bp_router_refresh(struct bp_worker *w);
 

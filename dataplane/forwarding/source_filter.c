@@ -37,7 +37,7 @@ static uint64_t version(const struct bp_fib *f)
 {
 	uint64_t v = 1;
 
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+	for (unsigned i = 0; i < bp_fib_interfaces(f); i++)
 		v = v * 31 + atomic_load_explicit(&f->interfaces[i].seq, memory_order_acquire);
 	return v;
 }
@@ -49,7 +49,7 @@ void bp_source_filter_refresh(struct bp_source_filter *s, const struct bp_fib *f
 	if (now == s->known)
 		return;
 	memset(s->own, 0, sizeof(s->own));
-	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
+	for (unsigned i = 0; i < bp_fib_interfaces(f); i++) {
 		struct bp_interface_info info;
 
 		if (!bp_fib_interface(f, i, &info))

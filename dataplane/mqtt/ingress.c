@@ -39,7 +39,7 @@ static bool ip4(const struct bp_router *r, uint16_t port, const uint8_t *h)
 	bp_lpm4_lookup(r->fib, &dst, &nexthop, 1);
 	if (!has_route(r, nexthop, &local))
 		return false;
-	return local || (h[BP_IP4_TTL] > 1 && !(r->no_forward4 >> port & 1) &&
+	return local || (h[BP_IP4_TTL] > 1 && !(r->flags[port] & BP_IF_NO_FORWARD4) &&
 				!bp_ip4_is_link_local(h + BP_IP4_SRC) &&
 				!bp_ip4_is_link_local(h + BP_IP4_DST));
 }
@@ -57,16 +57,20 @@ static bool ip6(const struct bp_router *r, uint16_t port, const uint8_t *h)
 		bp_lpm6_lookup(r->fib, &dst, &nexthop, 1);
 	if (!has_route(r, nexthop, &local))
 		return false;
-	return local ||
-	       (h[BP_IP6_HOPS] > 1 && !(r->no_forward6 >> port & 1) && !bp_ip6_is_link_local(src));
+	return local || (h[BP_IP6_HOPS] > 1 && !(r->flags[port] & BP_IF_NO_FORWARD6) &&
+				!bp_ip6_is_link_local(src));
 }
 
 bool bp_ingress_is_forwarded(const struct bp_worker *w, uint16_t port, const struct bp_frame *f)
 {
 	const struct bp_router *r = &w->router;
 
+	if (f->l3 == BP_ETHER_HDR + BP_VLAN_TAG && bp_be16(f->data + 12) == BP_ETHER_VLAN)
+		port = bp_router_vlan(r, (uint8_t)port, bp_be16(f->data + BP_ETHER_HDR));
+	else if (f->l3 != BP_ETHER_HDR)
+		return false;
 	/* BP_RX_MAC_DOWN equals no frame's MAC address */
-	if (f->l3 != BP_ETHER_HDR || bp_mac_word(f->data) != r->rx_mac[port])
+	if (port == BP_NO_INTERFACE || bp_mac_word(f->data) != r->rx_mac[port])
 		return false;
 	return f->ip6 ? ip6(r, port, f->data + f->l3) : ip4(r, port, f->data + f->l3);
 }

@@ -13,7 +13,7 @@
  * Called only for unproven connections: it may do two route lookups. No side effects, no counters.
  *
  * Packets that the kernel forwards (IPv4 options, hop-by-hop options, an unresolved next hop) count
- * as forwarded. Tagged frames do not: nodes ip4 and ip6 punt them.
+ * as forwarded. Tagged frames without a subinterface do not: node ip4 punts them.
  */
 bool bp_ingress_is_forwarded(const struct bp_worker *w, uint16_t port, const struct bp_frame *f);
 

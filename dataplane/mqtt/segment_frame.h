@@ -42,6 +42,17 @@ static __rte_noinline bool bp_gather(
 	return left == 0;
 }
 
+/*
+ * A connection through subinterfaces has another VLAN, or none, in its other direction: only its
+ * addresses identify it.
+ */
+static inline void bp_forget_vlan(const struct bp_router *r, uint8_t port, struct bp_frame *f)
+{
+	if (f->vlan_inner == 0 && bp_be16(f->data + 12) == BP_ETHER_VLAN &&
+		r->vlan[port][f->vlan_outer] != 0)
+		f->vlan_outer = 0;
+}
+
 /* Completes a frame of bp_hint_get(); `piece`: BP_PIECES_MAX of them. False: it must not be read,
  * counted. */
 static inline bool bp_segment_frame(
@@ -56,6 +67,8 @@ static inline bool bp_segment_frame(
 	if ((w->checks_ingress || f->to_broker) && !bp_is_originated(m)) {
 		f->port = (uint8_t)(m->port + 1);
 		f->routed = w->checks_ingress && w->onward[m->port] == BP_EDGE_IP4;
+		if (unlikely(f->routed && f->vlan_outer != 0))
+			bp_forget_vlan(&w->router, (uint8_t)m->port, f);
 	}
 	sum = bp_rx_sum(
 		w, m, f->ip6 ? NULL : f->data + f->l3, (uint32_t)(f->data[f->l3] & 0x0f) * 4);

@@ -23,8 +23,8 @@ static uint16_t forward_process(
 		rte_edge_t edge = r->edge[interface];
 
 		bp_ethernet_rewrite(rte_pktmbuf_mtod(m, uint8_t *), link, r->tx_mac[interface]);
-		/* the bridge must not take it for a frame from one of its ports */
-		if (unlikely(edge == BP_EDGE_BRIDGE))
+		/* read by the next node */
+		if (unlikely(edge < BP_EDGE_PORT))
 			m->port = interface;
 		bp_edge_batch_add(&out, edge, m);
 	}

@@ -4,7 +4,9 @@
 
 #include <rte_mbuf.h>
 
+#include "biplane/counters/general.h"
 #include "biplane/exception.h"
+#include "dataplane/nodes/vlan.h"
 #include "dataplane/workers/worker.h"
 
 /*
@@ -49,19 +51,24 @@ static inline bool bp_is_originated(const struct rte_mbuf *m)
 	return m->packet_type == BP_ORIGINATED;
 }
 
-/* Punts to the kernel interface of the input interface, for this reason (group PUNT). */
-static inline rte_edge_t bp_punt(
-	struct bp_worker *w, struct rte_mbuf *m, bp_counter_t reason, enum bp_exception_class class)
-{
-	bp_count(w, reason, 1);
-	bp_mark_exception(m, class, m->port);
-	return BP_EDGE_EXCEPTION;
-}
-
 static inline rte_edge_t bp_drop(struct rte_mbuf *m, bp_counter_t reason)
 {
 	bp_drop_reason_set(m, reason);
 	return BP_EDGE_DROP;
+}
+
+/*
+ * Punts to the kernel interface of the input interface, for this reason (group PUNT). The kernel
+ * finds a subinterface by the tag.
+ */
+static inline rte_edge_t bp_punt(
+	struct bp_worker *w, struct rte_mbuf *m, bp_counter_t reason, enum bp_exception_class class)
+{
+	if (unlikely(bp_is_subinterface(m->port)) && !bp_vlan_push(&w->router, m))
+		return bp_drop(m, BP_C_DROP_VLAN_NO_HEADROOM);
+	bp_count(w, reason, 1);
+	bp_mark_exception(m, class, m->port);
+	return BP_EDGE_EXCEPTION;
 }
 
 #endif

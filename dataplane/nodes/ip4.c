@@ -60,7 +60,7 @@ static bp_counter_t forbidden(const struct bp_worker *w, const struct rte_mbuf *
 
 	if (bp_ip4_is_link_local(h + BP_IP4_SRC) || bp_ip4_is_link_local(h + BP_IP4_DST))
 		return BP_C_DROP_LINK_LOCAL;
-	return w->router.no_forward4 >> m->port & 1 ? BP_C_DROP_FORWARDING_OFF : BP_C_COUNT;
+	return w->router.flags[m->port] & BP_IF_NO_FORWARD4 ? BP_C_DROP_FORWARDING_OFF : BP_C_COUNT;
 }
 
 /* Checks the lengths, checksum and addresses of an IPv4 packet. BP_EDGE_IP4: it may be routed. */
@@ -153,6 +153,9 @@ static __rte_noinline rte_edge_t route_any(struct bp_worker *w, struct rte_mbuf 
 		return BP_EDGE_IP6;
 	case BP_ETHER_ARP:
 		return bp_punt(w, m, BP_C_PUNT_ARP, BP_EX_ROUTING);
+	case BP_ETHER_VLAN:
+	case BP_ETHER_QINQ:
+		return bp_punt(w, m, BP_C_PUNT_VLAN, BP_EX_OTHER);
 	default:
 		return bp_punt(w, m, BP_C_PUNT_ETHERTYPE,
 			bp_exception_classify(w->router.classes, frame, m->data_len, false));
@@ -267,6 +270,21 @@ static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rt
 	return left;
 }
 
+/*
+ * Removes the tags of frames for subinterfaces, which are not valid before. Returns whether there
+ * is one.
+ */
+static __rte_noinline bool untag_burst(
+	const struct bp_router *r, struct rte_mbuf **m, uint32_t n, uint64_t valid)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!(valid >> i & 1))
+			any |= bp_vlan_pop(r, m[i]);
+	return any;
+}
+
 /* Whether it is IPv6 to this router: node ip6 checks the rest. */
 static inline bool is_ip6(const struct bp_worker *w, const struct rte_mbuf *m)
 {
@@ -326,7 +344,7 @@ struct run {
 	uint64_t mac;      /* its MAC, in the upper 16 bits of the first 8 bytes of a frame */
 	uint32_t mac_rest; /* and in the following 4 bytes */
 	uint16_t out;
-	bool bridged;   /* the interface belongs to a bridge */
+	bool marked;    /* the next node reads the interface in m->port: bridge, vlan */
 	uint32_t local; /* number of packets so far for our own nodes, which are not forwarded */
 };
 
@@ -336,8 +354,7 @@ static inline void *rewrite(struct rte_mbuf *m, uint64_t link, uint32_t hop, str
 
 	memcpy(p + BP_ETHER_HDR + BP_IP4_TTL, &hop, sizeof(hop));
 	bp_ethernet_write(p, (link & BP_LINK_MAC_MASK) | run.mac, run.mac_rest);
-	/* the bridge must not take it for a frame from one of its ports */
-	if (unlikely(run.bridged))
+	if (unlikely(run.marked))
 		m->port = run.out;
 	return m;
 }
@@ -360,7 +377,7 @@ static __rte_noinline uint64_t switch_adjacency(struct bp_edge_batch *batch, str
 		link = follow(w, m, link);
 	out = bp_link_interface(link);
 	if (unlikely(out == m->port) && bp_link_kind(link) == BP_LINK_RESOLVED &&
-		!bp_is_originated(m) && bp_router_redirects(w, r->redirects4, out)) {
+		!bp_is_originated(m) && bp_router_redirects(w, BP_IF_REDIRECTS4, out)) {
 		rte_node_enqueue_x1(graph, node, bp_punt(w, m, BP_C_PUNT_REDIRECT, BP_EX_OTHER), m);
 		return 0;
 	}
@@ -376,7 +393,7 @@ static __rte_noinline uint64_t switch_adjacency(struct bp_edge_batch *batch, str
 		.mac = r->tx_mac[out] << 48,
 		.mac_rest = (uint32_t)(r->tx_mac[out] >> 16),
 		.out = out,
-		.bridged = batch->edge == BP_EDGE_BRIDGE,
+		.marked = batch->edge < BP_EDGE_PORT,
 		.local = run->local,
 	};
 	return link;
@@ -444,8 +461,12 @@ static void route_step(
 	uint64_t valid, maybe;
 
 	valid = validate_burst(r, m, &h, n);
-	if (unlikely(valid != UINT64_MAX >> (STEP - n)))
-		n = to_slow_path(graph, node, w, m, &h, n, valid);
+	if (unlikely(valid != UINT64_MAX >> (STEP - n))) {
+		if (untag_burst(r, m, n, valid))
+			valid = validate_burst(r, m, &h, n);
+		if (valid != UINT64_MAX >> (STEP - n))
+			n = to_slow_path(graph, node, w, m, &h, n, valid);
+	}
 	maybe = maybe_local_source(&r->source, h.src, n);
 	if (unlikely(maybe != 0 || r->source.any4))
 		n = filter_sources(graph, node, w, m, &h, n, maybe);

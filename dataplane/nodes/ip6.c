@@ -81,7 +81,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m, bool unicas
 	if (bp_link_kind(link) != BP_LINK_LOCAL) {
 		if (!unicast)
 			return bp_drop(m, BP_C_DROP_MARTIAN);
-		if (w->router.no_forward6 >> m->port & 1)
+		if (w->router.flags[m->port] & BP_IF_NO_FORWARD6)
 			return bp_drop(m, BP_C_DROP_FORWARDING_OFF);
 		/* the kernel reports that it is beyond the scope of its source (RFC 4443 3.1) */
 		if (bp_ip6_is_link_local(h + BP_IP6_SRC))
@@ -241,7 +241,7 @@ static __rte_noinline uint64_t may_forward(
 	uint64_t may = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		may |= (~r->no_forward6 >> m[i]->port & 1) << i;
+		may |= (uint64_t) !(r->flags[m[i]->port] & BP_IF_NO_FORWARD6) << i;
 	return may;
 }
 
@@ -262,7 +262,7 @@ static void route_step(
 
 	for (uint32_t i = 0; i < n; i++)
 		valid |= (uint64_t)is_valid_fast(m[i]) << i;
-	if (unlikely(r->no_forward6 != 0))
+	if (unlikely(r->any_no_forward6))
 		valid &= may_forward(r, m, n);
 	if (unlikely(valid != UINT64_MAX >> (STEP - n)))
 		n = to_slow_path(graph, node, w, m, n, valid);
@@ -291,7 +291,7 @@ static void route_step(
 		}
 		out = bp_link_interface(link);
 		if (unlikely(out == one->port) && bp_link_kind(link) == BP_LINK_RESOLVED &&
-			!bp_is_originated(one) && bp_router_redirects(w, r->redirects6, out)) {
+			!bp_is_originated(one) && bp_router_redirects(w, BP_IF_REDIRECTS6, out)) {
 			rte_node_enqueue_x1(
 				graph, node, bp_punt(w, one, BP_C_PUNT_REDIRECT, BP_EX_OTHER), one);
 			continue;
@@ -308,8 +308,8 @@ static void route_step(
 		}
 		p[BP_ETHER_HDR + BP_IP6_HOPS]--;
 		bp_ethernet_rewrite(p, link, r->tx_mac[out]);
-		/* the bridge must not take it for a frame from one of its ports */
-		if (unlikely(batch->edge == BP_EDGE_BRIDGE))
+		/* read by the next node */
+		if (unlikely(batch->edge < BP_EDGE_PORT))
 			one->port = out;
 		bytes += one->pkt_len;
 		batch->frames[batch->n++] = one;

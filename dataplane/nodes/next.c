@@ -39,6 +39,7 @@ const struct rte_node_register *bp_edge_node(rte_edge_t edge)
 		[BP_EDGE_FORWARD] = &bp_node_forward,
 		[BP_EDGE_EXCEPTION] = &bp_node_exception,
 		[BP_EDGE_ANSWER] = &bp_node_answer,
+		[BP_EDGE_VLAN] = &bp_node_vlan,
 	};
 	const unsigned n = edge - BP_EDGE_SERVICE;
 
@@ -94,7 +95,7 @@ uint32_t bp_node_next_edges(const struct bp_node_next *next)
 			edges |= ports;
 			break;
 		case BP_NEXT_INTERFACE:
-			edges |= ports | bridge;
+			edges |= ports | bridge | 1u << BP_EDGE_VLAN;
 			break;
 		case BP_NEXT_PATH:
 			edges |= path_after(next->node);

@@ -21,7 +21,8 @@
 enum bp_next {
 	BP_NEXT_NONE = 0xf0, /* frames leave the graph here */
 	BP_NEXT_PORTS,       /* any port_tx: BP_EDGE_PORT + n */
-	BP_NEXT_INTERFACE,   /* bp_router.edge[]: a port, or the bridge of a host interface */
+	BP_NEXT_INTERFACE,   /* bp_router.edge[]: a port, or the bridge of a host interface, or vlan
+			      */
 	BP_NEXT_ONWARD,      /* bp_worker.onward[]: a port, bridge, or ip4 */
 	/*
 	 * bp_worker.enter[], or the `next` that enter() of a service has stored: a service after

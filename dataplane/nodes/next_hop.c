@@ -31,7 +31,7 @@ rte_edge_t bp_next_hop_other(struct bp_worker *w, struct rte_mbuf *m, uint64_t l
 		}
 		return to_local(w, m);
 	case BP_LINK_RESOLVED:
-		if (out >= BP_MAX_INTERFACES || r->tx_mtu[out] == 0)
+		if (out >= BP_ALL_INTERFACES || r->tx_mtu[out] == 0)
 			return bp_drop(m, BP_C_DROP_IF_DOWN);
 		if (bytes > r->tx_mtu[out])
 			return bp_punt(w, m, BP_C_PUNT_MTU_EXCEEDED, BP_EX_OTHER);

@@ -24,8 +24,9 @@ extern struct rte_node_register bp_node_forward;   /* from both: needs bp_mark_l
 extern struct rte_node_register bp_node_exception; /* from both: needs bp_mark_exception() */
 extern struct rte_node_register
 	bp_node_answer; /* from exception, for ports without a kernel interface */
-extern struct rte_node_register bp_node_phd; /* UDP of health devices, from ip4 and ip6 */
-extern struct rte_node_register bp_node_cse; /* the CSE's responses, from the same */
+extern struct rte_node_register bp_node_vlan; /* frames for subinterfaces: adds their tags */
+extern struct rte_node_register bp_node_phd;  /* UDP of health devices, from ip4 and ip6 */
+extern struct rte_node_register bp_node_cse;  /* the CSE's responses, from the same */
 /* UDP messages of ports with `encapsulate` entries */
 extern struct rte_node_register bp_node_aggregate;
 /* aggregates of ports with `decapsulate` entries */

@@ -39,6 +39,7 @@ enum bp_edge {
 	BP_EDGE_FORWARD,
 	BP_EDGE_EXCEPTION,
 	BP_EDGE_ANSWER,
+	BP_EDGE_VLAN,
 	BP_EDGE_SERVICE, /* entry nodes of the services, as in their descriptors */
 	BP_EDGE_PORT = BP_EDGE_SERVICE + BP_EDGES_OF_SERVICE * BP_SERVICE_COUNT, /* + port index */
 #define BP_EDGE_OF(service, n) (BP_EDGE_SERVICE + BP_EDGES_OF_SERVICE * BP_SERVICE_##service + (n))

@@ -16,6 +16,7 @@
 #define BP_ETHER_HDR 14u
 #define BP_ETHER_IP4 0x0800
 #define BP_ETHER_IP6 0x86dd
+#define BP_VLAN_TAG 4 /* bytes */
 #define BP_ETHER_VLAN 0x8100
 #define BP_ETHER_QINQ 0x88a8
 #define BP_ETHER_QINQ_OLD 0x9100

@@ -39,7 +39,7 @@
 	X(DROP_TX_CHECKSUM_UNSUPPORTED, DROP, "tx_checksum_unsupported",                           \
 		"partial checksum that the output port's driver does not support")                 \
 	X(DROP_VLAN_NO_HEADROOM, DROP, "vlan_no_headroom",                                         \
-		"no headroom to restore the VLAN tag that the port stripped")                      \
+		"no headroom for the VLAN tag of a subinterface, or that the port stripped")       \
 	X(DROP_RX_NO_MBUF, DROP, "rx_no_mbuf",                                                     \
 		"received in several buffers, and no mbuf to copy it into one")                    \
 	X(DROP_HAIRPIN, DROP, "hairpin", "output port is the input port")                          \
@@ -105,7 +105,9 @@
 	X(PUNT_REDIRECT, PUNT_REASON, "punt_redirect",                                             \
 		"output interface is the input interface: the kernel forwards and sends a "        \
 		"redirect")                                                                        \
-	X(PUNT_ETHERTYPE, PUNT_REASON, "punt_ethertype", "neither IP nor ARP, or with a VLAN tag") \
+	X(PUNT_ETHERTYPE, PUNT_REASON, "punt_ethertype", "neither IP nor ARP")                     \
+	X(PUNT_VLAN, PUNT_REASON, "punt_vlan",                                                     \
+		"VLAN tag of no subinterface, or another tag behind that of a subinterface")       \
 	/* routing */                                                                              \
 	X(FORWARDED_IP4, ROUTE, "forwarded_ip4", "IPv4 packets forwarded")                         \
 	X(FORWARDED_IP6, ROUTE, "forwarded_ip6", "IPv6 packets forwarded")                         \

@@ -164,7 +164,7 @@ static void local_packets(void **state)
 	ethernet(&p, mac_of[A], host_a, 0x88cc);
 	is_punted(&r, p, BP_C_PUNT_ETHERTYPE, BP_EX_OTHER);
 	ethernet(&p, mac_of[A], host_a, 0x8100);
-	is_punted(&r, p, BP_C_PUNT_ETHERTYPE, BP_EX_OTHER);
+	is_punted(&r, p, BP_C_PUNT_VLAN, BP_EX_OTHER);
 	rig_stop(&r);
 }
 

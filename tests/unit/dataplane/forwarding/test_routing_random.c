@@ -14,12 +14,17 @@
 #include <string.h>
 
 #define PORTS 3
+#define INTERFACES 5 /* the ports, then the subinterfaces below */
 #define ROUNDS 3000
 #define BATCH_MAX (RIG_DEPTH - 1)
 #define FRAME_MAX 1800
 #define PIECES_MAX 8
 
-static const uint32_t mtu_of[PORTS] = {1500, 1280, 600};
+static const uint32_t mtu_of[INTERFACES] = {1500, 1280, 600, 1500, 900};
+static const struct {
+	uint8_t port;
+	uint16_t id;
+} vlan[INTERFACES - PORTS] = {{0, 100}, {1, 200}};
 
 static const struct plain_route {
 	const char *prefix;
@@ -39,6 +44,8 @@ static const struct plain_route {
 	{"10.9.7.64", 27, BP_ROUTE_BLACKHOLE, {-1, -1}, {NULL, NULL}},
 	{"10.8.0.0", 16, BP_ROUTE_UNICAST, {1, -1}, {"10.2.0.77", NULL}},
 	{"10.50.0.0", 16, BP_ROUTE_UNICAST, {1, 2}, {"10.2.0.2", "10.3.0.2"}},
+	{"10.4.0.0", 24, BP_ROUTE_UNICAST, {3, -1}, {NULL, NULL}},
+	{"10.5.0.0", 16, BP_ROUTE_UNICAST, {4, -1}, {"10.6.0.2", NULL}},
 	{"10.67.0.0", 16, BP_ROUTE_UNREACHABLE, {-1, -1}, {NULL, NULL}},
 	{"10.68.0.0", 16, BP_ROUTE_PROHIBIT, {-1, -1}, {NULL, NULL}},
 	{"10.69.0.0", 16, BP_ROUTE_PUNT, {-1, -1}, {NULL, NULL}},
@@ -48,6 +55,8 @@ static const struct plain_route {
 	{"fd09:0:7::", 48, BP_ROUTE_UNICAST, {2, -1}, {"fd03::2", NULL}},
 	{"fd0a::", 32, BP_ROUTE_UNICAST, {2, -1}, {"fd03::77", NULL}},
 	{"fd50::", 16, BP_ROUTE_UNICAST, {1, 2}, {"fd02::2", "fd03::2"}},
+	{"fd04::", 64, BP_ROUTE_UNICAST, {3, -1}, {NULL, NULL}},
+	{"fd05::", 32, BP_ROUTE_UNICAST, {4, -1}, {"fd06::2", NULL}},
 	{"fd66::", 16, BP_ROUTE_BLACKHOLE, {-1, -1}, {NULL, NULL}},
 	{"fd67::", 16, BP_ROUTE_UNREACHABLE, {-1, -1}, {NULL, NULL}},
 	{"fd69::", 16, BP_ROUTE_PUNT, {-1, -1}, {NULL, NULL}},
@@ -58,18 +67,20 @@ static const struct {
 	uint8_t interface;
 	const char *address;
 } neighbors[] = {{0, "10.1.0.2"}, {1, "10.2.0.2"}, {2, "10.3.0.2"}, {1, "fd02::2"}, {2, "fd03::2"},
-	{1, "fd02::9"}};
+	{1, "fd02::9"}, {3, "10.4.0.2"}, {4, "10.6.0.2"}, {3, "fd04::2"}, {4, "fd06::2"}};
 #define N_NEIGHBORS (sizeof(neighbors) / sizeof(neighbors[0]))
 
 static const char *const address4[] = {"10.1.0.2", "10.2.0.2", "10.3.0.2", "10.1.0.1", "10.2.0.1",
 	"10.2.0.255", "10.9.1.1", "10.9.7.5", "10.9.7.70", "10.8.1.1", "10.50.1.1", "10.67.1.1",
-	"10.68.1.1", "10.69.1.1", "192.0.2.1", "10.2.0.9", "0.0.0.0", "0.1.1.1", "127.0.0.1",
-	"224.0.0.5", "239.1.2.3", "240.0.0.1", "255.255.255.255", "223.255.255.255", "1.0.0.0",
-	"169.254.1.1"};
+	"10.68.1.1", "10.4.0.2", "10.5.1.1", "10.69.1.1", "192.0.2.1", "10.2.0.9", "0.0.0.0",
+	"0.1.1.1", "127.0.0.1", "224.0.0.5", "239.1.2.3", "240.0.0.1", "255.255.255.255",
+	"223.255.255.255", "1.0.0.0", "169.254.1.1"};
+#define N_ADDRESS4 (sizeof(address4) / sizeof(address4[0]))
 static const char *const address6[] = {"fd02::2", "fd02::9", "fd02::5", "fd01::1", "fd09::1",
-	"fd09:0:7::1", "fd0a::1", "fd50::5", "fd66::1", "fd67::1", "fd69::1", "2001:db8::1",
-	"fe80::1", "febf::1", "fec0::1", "ff02::1", "ff05::2", "::", "::1", "::ffff:10.9.1.1",
-	"::10.9.1.1", "64:ff9b::1"};
+	"fd09:0:7::1", "fd04::2", "fd05::1", "fd0a::1", "fd50::5", "fd66::1", "fd67::1", "fd69::1",
+	"2001:db8::1", "fe80::1", "febf::1", "fec0::1", "ff02::1", "ff05::2", "::", "::1",
+	"::ffff:10.9.1.1", "::10.9.1.1", "64:ff9b::1"};
+#define N_ADDRESS6 (sizeof(address6) / sizeof(address6[0]))
 
 static uint64_t state = 0x9e3779b97f4a7c15;
 
@@ -91,6 +102,12 @@ static void neighbor_mac(unsigned n, uint8_t mac[6])
 	memcpy(mac, (uint8_t[]){0x02, 1, 2, 3, (uint8_t)n, 0xb2}, 6);
 }
 
+/* In the tables. */
+static uint8_t number(unsigned interface)
+{
+	return (uint8_t)(interface < PORTS ? interface : BP_MAX_INTERFACES + interface - PORTS);
+}
+
 static void start(struct rig *r)
 {
 	rig_start(r,
@@ -108,13 +125,22 @@ static void start(struct rig *r)
 		assert_int_equal(bp_fib_interface_set(r->writer, p, &info), BP_FIB_DONE);
 		r->exception->has[p] = true;
 	}
+	for (unsigned i = PORTS; i < INTERFACES; i++) {
+		struct bp_interface_info info = {.mtu = mtu_of[i],
+			.parent = vlan[i - PORTS].port,
+			.vlan_id = vlan[i - PORTS].id,
+			.flags = BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL};
+
+		port_mac(i, info.mac);
+		assert_int_equal(bp_fib_interface_set(r->writer, number(i), &info), BP_FIB_DONE);
+	}
 	for (unsigned i = 0; i < N_NEIGHBORS; i++) {
 		struct bp_address a = address(neighbors[i].address);
 		uint8_t mac[6];
 
 		neighbor_mac(i, mac);
-		assert_int_equal(bp_fib_neighbor_set(r->writer, neighbors[i].interface, &a, mac,
-					 BP_NEIGHBOR_REACHABLE),
+		assert_int_equal(bp_fib_neighbor_set(r->writer, number(neighbors[i].interface), &a,
+					 mac, BP_NEIGHBOR_REACHABLE),
 			BP_FIB_DONE);
 	}
 	for (unsigned i = 0; i < N_ROUTES; i++) {
@@ -123,8 +149,8 @@ static void start(struct rig *r)
 			.prefix = bp_prefix_of(address(from->prefix), from->length)};
 
 		for (unsigned k = 0; k < 2 && from->hop[k] >= 0; k++) {
-			to.hop[k] =
-				(struct bp_hop){.interface = (uint8_t)from->hop[k], .weight = 1};
+			to.hop[k] = (struct bp_hop){
+				.interface = number((unsigned)from->hop[k]), .weight = 1};
 			if (from->gateway[k])
 				to.hop[k].gateway = address(from->gateway[k]);
 			to.n_hops++;
@@ -136,7 +162,7 @@ static void start(struct rig *r)
 /* ---- frames ---- */
 
 struct frame {
-	uint8_t bytes[FRAME_MAX];
+	uint8_t bytes[FRAME_MAX + 4];
 	uint32_t len;
 	uint32_t first; /* bytes in its first buffer */
 	unsigned port;
@@ -182,8 +208,8 @@ static void make4(struct frame *f)
 	put16(h + 6, rnd(4) ? 0 : rnd(65536));
 	h[8] = (uint8_t)(rnd(5) ? 2 + rnd(254) : rnd(3));
 	h[9] = (uint8_t[]){17, 6, 1, 58, 89, 2}[rnd(6)];
-	memcpy(h + 12, address(address4[rnd(6) ? rnd(3) : rnd(25)]).bytes, 4);
-	memcpy(h + 16, address(address4[rnd(25)]).bytes, 4);
+	memcpy(h + 12, address(address4[rnd(6) ? rnd(3) : rnd(N_ADDRESS4)]).bytes, 4);
+	memcpy(h + 16, address(address4[rnd(N_ADDRESS4)]).bytes, 4);
 	if (14 + header * 4 <= f->len)
 		checksum4(h);
 }
@@ -196,10 +222,24 @@ static void make6(struct frame *f)
 	put16(h + 4, rnd(6) ? f->len - 54 : rnd(4) ? f->len - 54 - rnd(40) : rnd(FRAME_MAX));
 	h[6] = (uint8_t[]){17, 6, 58, 0, 44, 59}[rnd(6)];
 	h[7] = (uint8_t)(rnd(5) ? 2 + rnd(254) : rnd(3));
-	memcpy(h + 8, address(address6[rnd(6) ? rnd(3) : rnd(22)]).bytes, 16);
-	memcpy(h + 24, address(address6[rnd(22)]).bytes, 16);
+	memcpy(h + 8, address(address6[rnd(6) ? rnd(3) : rnd(N_ADDRESS6)]).bytes, 16);
+	memcpy(h + 24, address(address6[rnd(N_ADDRESS6)]).bytes, 16);
 	if (h[6] == 58)
 		h[40] = (uint8_t)(130 + rnd(10));
+}
+
+static void insert_tag(struct frame *f, uint32_t type, uint32_t tci)
+{
+	memmove(f->bytes + 16, f->bytes + 12, f->len - 12);
+	put16(f->bytes + 12, type);
+	put16(f->bytes + 14, tci);
+	f->len += 4;
+}
+
+static void add_tag(struct frame *f, uint32_t tci)
+{
+	if (f->len >= 14)
+		insert_tag(f, rnd(10) ? 0x8100 : 0x88a8, tci);
 }
 
 static void make(struct frame *f)
@@ -220,6 +260,9 @@ static void make(struct frame *f)
 		make4(f);
 	else if (kind < 18 && f->len >= 54)
 		make6(f);
+	while (rnd(3) == 0 && f->len + 4 <= FRAME_MAX)
+		add_tag(f,
+			rnd(2) ? vlan[rnd(2)].id : (uint32_t[]){0, 101, 4095, 0x2064, 200}[rnd(5)]);
 	if (rnd(8) == 0)
 		f->bytes[rnd(f->len)] ^= (uint8_t)(1u << rnd(8));
 }
@@ -433,6 +476,24 @@ static struct outcome model6(const struct frame *f)
 	return follow(t, bp_address6(dst), total, h[6] == 0, h[7]);
 }
 
+/* IEEE 802.1Q: removes the tag of a subinterface, whose frame it is then. Identifier 0 is only a
+ * priority. */
+static void untag(struct frame *f)
+{
+	const uint32_t id = get16(f->bytes + 14) & 0xfff;
+	unsigned interface = id == 0 ? f->port : INTERFACES;
+
+	for (unsigned i = 0; i < INTERFACES - PORTS; i++)
+		if (vlan[i].port == f->port && vlan[i].id == id)
+			interface = PORTS + i;
+	if (f->first < 18 || get16(f->bytes + 12) != 0x8100 || interface == INTERFACES)
+		return;
+	memmove(f->bytes + 12, f->bytes + 16, f->len - 16);
+	f->len -= 4;
+	f->first -= 4;
+	f->port = interface;
+}
+
 static struct outcome model(const struct frame *f)
 {
 	uint8_t mac[6];
@@ -449,6 +510,9 @@ static struct outcome model(const struct frame *f)
 		return model6(f);
 	case 0x0806:
 		return counted(BP_C_PUNT_ARP);
+	case 0x8100:
+	case 0x88a8:
+		return counted(BP_C_PUNT_VLAN);
 	default:
 		return counted(BP_C_PUNT_ETHERTYPE);
 	}
@@ -475,6 +539,8 @@ static struct frame rewritten(const struct frame *f, unsigned port, const uint8_
 		end = 60;
 	if (g.len > end) /* only the packet continues, and what fills a short frame */
 		g.len = end;
+	if (port >= PORTS)
+		insert_tag(&g, 0x8100, vlan[port - PORTS].id);
 	return g;
 }
 
@@ -482,7 +548,7 @@ static struct frame rewritten(const struct frame *f, unsigned port, const uint8_
 
 static bool same(struct rte_mbuf *m, const struct frame *f)
 {
-	static uint8_t copy[FRAME_MAX];
+	static uint8_t copy[FRAME_MAX + 4];
 	uint32_t bytes = 0;
 	uint16_t pieces = 0;
 
@@ -517,16 +583,25 @@ static bool take(struct rte_ring *ring, const struct frame *want)
 static bool left(struct rig *r, const struct frame *f, const struct outcome *o)
 {
 	for (unsigned k = 0; k < o->n_ways; k++) {
-		struct frame want = rewritten(f, o->way[k].port, o->way[k].mac);
+		const unsigned to = o->way[k].port;
+		struct frame want = rewritten(f, to, o->way[k].mac);
 
-		if (take(r->ports.out[o->way[k].port], &want))
+		if (take(r->ports.out[to < PORTS ? to : vlan[to - PORTS].port], &want))
 			return true;
 	}
 	return false;
 }
 
-static bool reached_kernel(struct rig *r, const struct frame *f)
+/* The kernel finds a subinterface by the tag; priorities are not kept. */
+static bool reached_kernel(struct rig *r, const struct frame *untagged)
 {
+	struct frame copy = *untagged;
+	const struct frame *f = &copy;
+
+	if (copy.port >= PORTS) {
+		insert_tag(&copy, 0x8100, vlan[copy.port - PORTS].id);
+		copy.port = vlan[copy.port - PORTS].port;
+	}
 	for (unsigned c = 0; c < BP_EX_CLASSES; c++) {
 		if (take(r->exception->to_kernel[c][f->port], f)) {
 			r->to_kernel++;
@@ -546,11 +621,13 @@ static void explain(const struct frame *f, const struct outcome *o)
 	fprintf(stderr, "\n");
 }
 
-static void check(struct rig *r, const struct frame *f, uint64_t counters[BP_C_COUNT])
+static void check(struct rig *r, struct frame *f, uint64_t counters[BP_C_COUNT])
 {
-	struct outcome o = model(f);
+	struct outcome o;
 	bool ok = true;
 
+	untag(f);
+	o = model(f);
 	if (o.counter == BP_C_COUNT) {
 		/* of two ways one may be too narrow: then the kernel, or the other */
 		ok = left(r, f, &o);

@@ -49,7 +49,8 @@ static void every_node_has_a_table(void **state)
 			assert_int_equal(edges_of(*node), 0);
 		assert_in_range(service->n_entered, service->enter != NULL, BP_EDGES_OF_SERVICE);
 	}
-	assert_int_equal(edges_of(&bp_node_kernel_rx), BIT(BP_EDGE_BRIDGE) | BIT(BP_EDGE_PORT));
+	assert_int_equal(edges_of(&bp_node_kernel_rx),
+		BIT(BP_EDGE_BRIDGE) | BIT(BP_EDGE_VLAN) | BIT(BP_EDGE_PORT));
 	assert_int_equal(edges_of(&bp_node_port_tx), 0);
 	assert_int_equal(edges_of(&bp_node_drop), 0);
 	assert_int_equal(edges_of(&bp_node_unconnected), 0);
