@@ -134,8 +134,8 @@ enum bp_seg_verdict bp_seg_header_read(struct header *h, const struct bp_seg_fil
 		snprintf(err, err_size, "%s is not a segment of biplane: wrong magic number", path);
 	else if (h->abi != BP_SEG_ABI) {
 		snprintf(err, err_size,
-			"segment %s has ABI version %u, this program needs %u: two versions of "
-			"biplane meet",
+			"segment %s has ABI version %u, this program needs %u: another "
+			"version of biplane created it; restart both planes",
 			path, h->abi, BP_SEG_ABI);
 		return BP_SEG_DIFFERS;
 	} else if (h->size < sizeof(*h) || h->size > f->size)

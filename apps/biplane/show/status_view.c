@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "apps/biplane/show/status_view.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "apps/biplane/monitor_pid.h"
 #include "apps/biplane/show/fleet_agent.h"
@@ -167,7 +170,22 @@ static json_t *ports(const struct bp_shm *m)
 	return list;
 }
 
-/* A plane that does not run, or sends no heartbeat, cannot report this itself. */
+/* Whether the file of the program was replaced after its start, as dpkg does. Only root and the
+ * user of the process may read this. */
+static bool program_replaced(json_int_t pid)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t tail = sizeof(deleted) - 1;
+	char link[64], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%" JSON_INTEGER_FORMAT "/exe", pid);
+	n = readlink(link, path, sizeof(path));
+	return n >= (ssize_t)tail && memcmp(path + n - tail, deleted, tail) == 0;
+}
+
+/* A plane that does not run, or sends no heartbeat, cannot report this itself; one whose program
+ * was replaced does not check that. */
 static void add_plane_faults(json_t *faults, const json_t *planes)
 {
 	size_t i;
@@ -178,9 +196,17 @@ static void add_plane_faults(json_t *faults, const json_t *planes)
 		const char *name = json_string_value(json_object_get(p, "plane"));
 		const json_int_t age = bp_show_int(p, "heartbeat_age_s");
 
+		const bool running = json_is_true(json_object_get(p, "running"));
+
+		if (running && program_replaced(bp_show_int(p, "pid")))
+			json_array_append_new(faults,
+				json_pack("{ss ss ss}", "fault", "program_replaced", "object", name,
+					"description",
+					"the program was replaced after the start of this process, "
+					"for example by an upgrade: restart both planes"));
 		if (strcmp(name, "supervisor") == 0)
 			continue;
-		if (!json_is_true(json_object_get(p, "running")))
+		if (!running)
 			json_array_append_new(faults,
 				json_pack("{ss ss ss}", "fault", "plane_down", "object", name,
 					"description", "the process is not running: see its log"));

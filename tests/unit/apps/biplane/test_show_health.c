@@ -6,8 +6,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "apps/biplane/show/status_view.h"
 #include "apps/biplane/show/show.h"
@@ -176,6 +182,52 @@ static void planes_say_how_much_there_is(void **state)
 	json_decref(v);
 }
 
+/* A process whose program an upgrade replaced. */
+static pid_t start_and_replace(void)
+{
+	char program[] = "/tmp/bp-replaced-XXXXXX", command[64];
+	char *argv[] = {program, "1000", NULL}, *env[] = {NULL};
+	pid_t pid;
+
+	close(mkstemp(program));
+	snprintf(command, sizeof(command), "cp -L \"$(command -v sleep)\" %s", program);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(chmod(program, 0700), 0);
+	assert_int_equal(posix_spawn(&pid, program, NULL, NULL, argv, env), 0);
+	unlink(program);
+	return pid;
+}
+
+static void replaced_program_is_a_fault(void **state)
+{
+	const pid_t pids[] = {start_and_replace(), getpid()};
+
+	(void)state;
+	atomic_store(&shm.control->cp_heartbeat_ns, UNIX);
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned found = 0;
+		size_t k;
+		json_t *v, *fault;
+
+		atomic_store(&shm.control->cp_pid, (uint64_t)pids[i]);
+		v = bp_status_view.collect(&source, err, sizeof(err));
+		assert_non_null(v);
+		json_array_foreach(json_object_get(v, "faults"), k, fault)
+		{
+			if (strcmp(json_string_value(json_object_get(fault, "fault")),
+				    "program_replaced") != 0)
+				continue;
+			assert_string_equal(json_string_value(json_object_get(fault, "object")),
+				"control plane");
+			found++;
+		}
+		assert_int_equal(found, i == 0);
+		json_decref(v);
+	}
+	kill(pids[0], SIGKILL);
+	waitpid(pids[0], NULL, 0);
+}
+
 static void text_shows_past_faults_and_all_with_option(void **state)
 {
 	(void)state;
@@ -236,6 +288,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(active_faults_come_first, begin, end),
 		cmocka_unit_test_setup_teardown(its_figures_are_in_the_json, begin, end),
 		cmocka_unit_test_setup_teardown(planes_say_how_much_there_is, begin, end),
+		cmocka_unit_test_setup_teardown(replaced_program_is_a_fault, begin, end),
 		cmocka_unit_test_setup_teardown(
 			text_shows_past_faults_and_all_with_option, begin, end),
 		cmocka_unit_test_setup_teardown(
