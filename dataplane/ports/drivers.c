@@ -10,12 +10,18 @@ static const struct bp_driver drivers[] = {
 		.qinq_fix = true,
 		.packet_sockets = true,
 		.kernel_interface = true},
-	{.name = "net_af_xdp", .all_queues = true, .xdp_sockets = true, .kernel_interface = true},
+	{.name = "net_af_xdp",
+		.all_queues = true,
+		.spreads_flows = true,
+		.xdp_sockets = true,
+		.kernel_interface = true},
 	{.name = "net_pcap", .all_queues = true, .chains = true, .sends_chains = true},
-	{.name = "net_memif", .chains = true},
+	{.name = "net_memif", .chains = true, .spreads_flows = true},
 	{.name = "net_ring", .all_queues = true, .set_port = true, .chains = true},
 	{.name = "net_tap",
 		.no_rss = true,
+		.spreads_flows = true,
+		.queue_pairs = true,
 		.software_checksum = true,
 		.readable_queues = true,
 		.link_unreliable = true},
@@ -25,10 +31,10 @@ static const struct bp_driver drivers[] = {
 	 * of QEMU
 	 */
 	{.name = "net_vmxnet3", .one_buffer = true},
-	{.name = "net_virtio", .reports_partial = true},
-	{.name = "net_virtio_user", .reports_partial = true},
-	{.name = "virtio_user", .reports_partial = true},
-	{.name = "net_vhost", .reports_partial = true, .chains = true},
+	{.name = "net_virtio", .reports_partial = true, .spreads_flows = true},
+	{.name = "net_virtio_user", .reports_partial = true, .spreads_flows = true},
+	{.name = "virtio_user", .reports_partial = true, .spreads_flows = true},
+	{.name = "net_vhost", .reports_partial = true, .chains = true, .spreads_flows = true},
 };
 static const struct bp_driver ordinary = {.name = ""};
 

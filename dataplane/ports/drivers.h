@@ -19,6 +19,10 @@ struct bp_driver {
 	bool chains;
 	bool sends_chains; /* sends such frames correctly without reporting the capability */
 	bool no_rss;       /* reports RSS, but does not use the configured key */
+	/* the device, the kernel or the peer selects the queue of a frame by its flow, without RSS
+	 * of biplane */
+	bool spreads_flows;
+	bool queue_pairs; /* it needs as many transmit queues as receive queues */
 	/* reports link down when its interface is in another network namespace */
 	bool link_unreliable;
 	bool one_buffer; /* not all its devices scatter as reported: one buffer per frame */

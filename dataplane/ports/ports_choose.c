@@ -175,6 +175,9 @@ static void choose_caps(struct bp_port *p)
 		caps->spread = BP_SPREAD_FANOUT;
 	else if (caps->rss)
 		caps->spread = BP_SPREAD_RSS;
+	else if (p->driver->spreads_flows && p->config->offload[BP_OFFLOAD_RSS] != BP_OFFLOAD_OFF)
+		caps->spread = BP_SPREAD_FLOWS;
+	caps->queue_pairs = p->driver->queue_pairs;
 }
 
 static void choose_descriptors(struct bp_port *p)

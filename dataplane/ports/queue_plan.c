@@ -34,17 +34,24 @@ static bool can_spread(const struct bp_config *c, const struct bp_port_caps *cap
 {
 	const struct bp_port_caps *first = &caps[b->port[0]];
 	unsigned queues = spread_queues(first, n);
+	const bool inspected = bp_config_mqtt(c)->enabled;
 	uint64_t rss = UINT64_MAX;
 
 	for (unsigned i = 0; i < b->n; i++) {
 		const struct bp_port_caps *p = &caps[b->port[i]];
 		const char *name = c->port[b->port[i]].name;
 
-		if (p->spread == BP_SPREAD_NONE) {
+		if (p->spread == BP_SPREAD_NONE || (p->spread == BP_SPREAD_FLOWS && inspected)) {
+			snprintf(why, size, "the driver of port %s cannot distribute %s", name,
+				inspected ? "connections by a symmetric hash"
+					  : "flows over receive queues");
+			return false;
+		}
+		/* the peer may have fewer, and then frames to the others would be lost */
+		if (p->spread == BP_SPREAD_FLOWS && !p->all_queues && p->wanted < n) {
 			snprintf(why, size,
-				"the driver of port %s cannot distribute connections by a "
-				"symmetric hash",
-				name);
+				"port %s has no rx_queues: %u, the number of queues of its peer",
+				name, n);
 			return false;
 		}
 		if (spread_queues(p, n) < n) {
@@ -58,7 +65,7 @@ static bool can_spread(const struct bp_config *c, const struct bp_port_caps *cap
 				p->max_tx, n);
 			return false;
 		}
-		if (p->spread != first->spread || spread_queues(p, n) != queues) {
+		if (inspected && (p->spread != first->spread || spread_queues(p, n) != queues)) {
 			snprintf(why, size,
 				"ports %s and %s share out connections in different ways",
 				c->port[b->port[0]].name, name);
@@ -66,7 +73,7 @@ static bool can_spread(const struct bp_config *c, const struct bp_port_caps *cap
 		}
 		rss &= p->rss;
 	}
-	if (first->spread == BP_SPREAD_RSS && rss == 0) {
+	if (inspected && first->spread == BP_SPREAD_RSS && rss == 0) {
 		snprintf(why, size, "its ports have no packet type in common that RSS hashes over");
 		return false;
 	}
@@ -93,7 +100,8 @@ static void spread_bridge(struct bp_queue_plan *plan, const struct bp_port_caps 
 	for (unsigned i = 0; i < b->n; i++) {
 		const struct bp_port_caps *p = &caps[b->port[i]];
 
-		rss &= p->rss;
+		if (p->spread == BP_SPREAD_RSS)
+			rss &= p->rss;
 		if (p->reta_size && p->reta_size < base)
 			base = p->reta_size;
 	}
@@ -103,7 +111,7 @@ static void spread_bridge(struct bp_queue_plan *plan, const struct bp_port_caps 
 
 		take_queues(q, spread_queues(p, plan->n_workers), plan->n_workers, -1);
 		if (p->spread == BP_SPREAD_RSS) {
-			q->rss = rss;
+			q->rss = rss != 0 ? rss : p->rss;
 			q->reta_base = p->reta_size ? base : 0;
 		}
 	}
@@ -250,7 +258,17 @@ static void assign_senders(const struct bp_config *c, const struct bp_port_caps 
 	}
 }
 
-static void assign_tx(const struct bp_config *c, struct bp_queue_plan *plan, const struct groups *g)
+/* Adds unused queues of one kind to a port that needs as many of the other. */
+static void pair_queues(struct bp_port_queues *q)
+{
+	while (q->n_rx < q->n_tx && q->n_rx < BP_MAX_QUEUES)
+		q->rx_worker[q->n_rx++] = q->rx_worker[0];
+	if (q->n_tx < q->n_rx)
+		q->n_tx = q->n_rx;
+}
+
+static void assign_tx(const struct bp_config *c, const struct bp_port_caps *caps,
+	struct bp_queue_plan *plan, const struct groups *g)
 {
 	uint64_t senders[BP_MAX_PORTS];
 
@@ -262,6 +280,8 @@ static void assign_tx(const struct bp_config *c, struct bp_queue_plan *plan, con
 			q->tx_queue[w] = senders[p] >> w & 1 ? q->n_tx++ : (uint16_t)UINT16_MAX;
 		if (q->n_tx == 0) /* a driver requires one, even if unused */
 			q->n_tx = 1;
+		if (caps[p].queue_pairs)
+			pair_queues(q);
 	}
 }
 
@@ -283,7 +303,7 @@ void bp_queue_plan_make(
 		else
 			whole_bridge(plan, caps, &g.ports[i], w->worker);
 	}
-	assign_tx(c, plan, &g);
+	assign_tx(c, caps, plan, &g);
 }
 
 uint8_t bp_queue_plan_owner(const struct bp_queue_plan *plan, unsigned port)

@@ -11,11 +11,12 @@ struct bp_config;
 
 /*
  * Assigns receive and transmit queues to workers. It is a pure function of the configuration and
- * the capabilities of the ports. Both directions of a TCP connection, which arrive on different
- * ports of a bridge, must reach the same worker: so a bridge is distributed over the workers only
- * if all its ports distribute their frames by the same symmetric hash; otherwise one worker serves
- * the whole bridge. The routed ports are one such group; routed packets may leave by any of them,
- * and by the bridges that have a host interface.
+ * the capabilities of the ports. With inspection, both directions of a TCP connection, which arrive
+ * on different ports of a bridge, must reach the same worker: so a bridge is distributed over the
+ * workers only if all its ports distribute their frames by the same symmetric hash; otherwise one
+ * worker serves the whole bridge. All other services need only the frames of a flow in one queue,
+ * in order, which also devices without such a hash do. The routed ports are one such group; routed
+ * packets may leave by any of them, and by the bridges that have a host interface.
  */
 #define BP_MAX_QUEUES 256
 
@@ -24,6 +25,7 @@ enum bp_spread {
 	BP_SPREAD_NONE,   /* one queue, or by an unknown hash */
 	BP_SPREAD_RSS,    /* Toeplitz with our key */
 	BP_SPREAD_FANOUT, /* PACKET_FANOUT_HASH of the kernel, which is symmetric */
+	BP_SPREAD_FLOWS,  /* the device or its peer puts each flow into a queue of its choice */
 };
 
 struct bp_port_caps {
@@ -31,6 +33,7 @@ struct bp_port_caps {
 	uint16_t max_rx, max_tx;
 	/* the device delivers to all max_rx queues, even those that are not polled */
 	bool all_queues;
+	bool queue_pairs;   /* it needs as many transmit queues as receive queues */
 	uint16_t wanted;    /* ports[].rx_queues; 0: the number of workers */
 	uint64_t rss;       /* RTE_ETH_RSS_* that the driver can hash over */
 	uint16_t reta_size; /* entries of the redirection table; 0: none */

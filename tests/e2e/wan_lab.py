@@ -50,9 +50,9 @@ ROUTES = {"near": (("10.9.0.0/24", "10.8.0.2"), ("10.10.0.0/24", "10.8.0.2"), ("
 class WanGateway(Gateway):
     """NEAR or FAR. `services`: sections of its configuration."""
 
-    def __init__(self, lab, which, directory, kind="bridged", driver="af_packet", **services):
+    def __init__(self, lab, which, directory, kind="bridged", driver="af_packet", queues=1, **services):
         # A burst of the test must fit in the ring of a port, or it would be lost before the gateway.
-        extra = ",framecnt=4096" if driver == "af_packet" else ""
+        extra = f",framecnt=4096,qpairs={queues}" if driver == "af_packet" else ""
         ports = [{"name": name, "device": f"net_{driver}{i},iface={device}{extra}"}
                  for i, (name, device) in enumerate(PORTS[which].items())]
         if "mqtt" in services:  # a spool belongs to one instance
@@ -117,12 +117,12 @@ def disaggregate(kind="bridged", family=4, udp=PORT, **more):
 class Pair:
     """NEAR and FAR with rules that belong together."""
 
-    def __init__(self, lab, directory, kind="bridged", near=None, far=None, driver="af_packet", limits=None, **more):
+    def __init__(self, lab, directory, kind="bridged", near=None, far=None, driver="af_packet", limits=None, far_services=None, **more):
         self.lab, self.kind = lab, kind
         self.near = WanGateway(lab, "near", directory / "near", kind, driver,
                                aggregation={**(limits or {}), "encapsulate": near or [aggregate(kind)]}, **more)
         self.far = WanGateway(lab, "far", directory / "far", kind, driver,
-                              aggregation={**(limits or {}), "decapsulate": far or [disaggregate(kind)]}, **more)
+                              aggregation={**(limits or {}), "decapsulate": far or [disaggregate(kind)]}, **{**more, **(far_services or {})})
         self.both = (self.near, self.far)
 
     def start(self):

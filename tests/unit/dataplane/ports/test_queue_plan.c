@@ -167,9 +167,11 @@ static void expect_whole(
 static void one_worker_serves_all_where_queues_do_not_suffice(void **state)
 {
 	struct bp_config c = two_ports(2);
+	struct bp_config_mqtt mqtt = {.enabled = true};
 	struct bp_port_caps none = {.max_rx = 4, .max_tx = 4};
 	struct bp_port_caps narrow = nic, few_tx = nic, other = nic;
 
+	c.service[BP_SERVICE_MQTT] = &mqtt;
 	narrow.max_rx = 1;
 	few_tx.max_tx = 1;
 	other.rss = 0x8;
@@ -180,6 +182,83 @@ static void one_worker_serves_all_where_queues_do_not_suffice(void **state)
 	expect_whole(&c, (struct bp_port_caps[]){fanout(2), fanout(3)}, "different ways");
 	expect_whole(&c, (struct bp_port_caps[]){fanout(1), fanout(2)}, "qpairs=N");
 	expect_whole(&c, (struct bp_port_caps[]){nic, other}, "no packet type in common");
+}
+
+/* A driver without a symmetric hash, whose peer has four queues. */
+static const struct bp_port_caps flows = {
+	.spread = BP_SPREAD_FLOWS, .max_rx = 16, .max_tx = 16, .wanted = 4};
+
+/* Only inspection needs both directions of a connection at one worker. */
+static void without_inspection_any_queues_suffice(void **state)
+{
+	struct bp_config c = two_ports(4);
+	struct bp_config_mqtt mqtt = {.enabled = true};
+	struct bp_port_caps caps[][2] = {
+		{flows, flows}, {flows, nic}, {nic, fanout(4)}, {fanout(4), fanout(5)}, {nic, nic}};
+	struct bp_queue_plan plan;
+
+	caps[4][1].rss = 0x8; /* no packet type in common */
+	for (unsigned i = 0; i < 5; i++) {
+		bp_queue_plan_make(&c, caps[i], &plan);
+		check(&c, &plan);
+		assert_true(plan.bridge[0].spread);
+		for (unsigned p = 0; p < 2; p++) {
+			assert_int_equal(bp_queue_plan_workers(&plan, p), 0xf);
+			assert_int_equal(plan.port[p].rss, caps[i][p].rss);
+		}
+	}
+	c.service[BP_SERVICE_MQTT] = &mqtt;
+	for (unsigned i = 0; i < 5; i++) {
+		bp_queue_plan_make(&c, caps[i], &plan);
+		check(&c, &plan);
+		assert_false(plan.bridge[0].spread);
+	}
+	expect_whole(&c, caps[0], "a cannot distribute connections by a symmetric hash");
+}
+
+/* The peer may have fewer queues than the driver: frames to the others would be lost. */
+static void queues_of_a_peer_are_configured(void **state)
+{
+	struct bp_config c = two_ports(4);
+	struct bp_port_caps unknown = flows, few = flows, device = flows;
+	struct bp_port_caps none = {.max_rx = 4, .max_tx = 4};
+	struct bp_queue_plan plan;
+
+	unknown.wanted = 0;
+	few.wanted = 3;
+	device.wanted = 0;
+	device.all_queues = true; /* its arguments say how many */
+	device.max_rx = 4;
+	expect_whole(&c, (struct bp_port_caps[]){unknown, flows}, "a has no rx_queues: 4");
+	expect_whole(&c, (struct bp_port_caps[]){flows, few}, "b has no rx_queues: 4");
+	expect_whole(
+		&c, (struct bp_port_caps[]){flows, none}, "b cannot distribute flows over receive");
+	bp_queue_plan_make(&c, (struct bp_port_caps[]){device, flows}, &plan);
+	assert_true(plan.bridge[0].spread);
+}
+
+/* As many of either kind, also on an LCL port, on which one worker sends. */
+static void queues_in_pairs(void **state)
+{
+	struct bp_config c = two_ports(4);
+	struct bp_config_lcl lcl = {.n_ports = 1, .port = {{.port = 1}}};
+	struct bp_port_caps caps[] = {flows, flows};
+	struct bp_queue_plan plan;
+
+	c.service[BP_SERVICE_LCL] = &lcl;
+	caps[0].queue_pairs = caps[1].queue_pairs = true;
+	bp_queue_plan_make(&c, caps, &plan);
+	for (unsigned p = 0; p < 2; p++) {
+		assert_int_equal(plan.port[p].n_rx, 4);
+		assert_int_equal(plan.port[p].n_tx, 4);
+	}
+	assert_int_equal(plan.port[1].tx_queue[0], 0);
+	assert_int_equal(plan.port[1].tx_queue[1], UINT16_MAX);
+	caps[0].wanted = caps[1].wanted = 0; /* one worker, and one queue of either */
+	bp_queue_plan_make(&c, caps, &plan);
+	check(&c, &plan);
+	assert_int_equal(plan.port[0].n_rx, 1);
+	assert_int_equal(plan.port[0].n_tx, 1);
 }
 
 static void wanted_queues(void **state)
@@ -469,6 +548,9 @@ int main(void)
 		cmocka_unit_test(directions_meet),
 		cmocka_unit_test(fanout_spreads),
 		cmocka_unit_test(one_worker_serves_all_where_queues_do_not_suffice),
+		cmocka_unit_test(without_inspection_any_queues_suffice),
+		cmocka_unit_test(queues_of_a_peer_are_configured),
+		cmocka_unit_test(queues_in_pairs),
 		cmocka_unit_test(wanted_queues),
 		cmocka_unit_test(bridges_alternate),
 		cmocka_unit_test(mirroring_needs_queues),
