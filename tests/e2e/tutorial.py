@@ -18,6 +18,13 @@ PAGES = sorted(p.stem for p in TUTORIALS.glob("*.md"))
 WAIT = 30 * float(os.environ.get("BP_PATIENCE", "1"))  # seconds until the output must be there
 # Commands that install and build: the first ones of a page.
 PREPARES = re.compile(r"^(apt |scripts/setup|meson )")
+# What a page must have removed at its end: processes, network namespaces, segments.
+LEFT = r"""
+for process in /proc/[0-9]*; do
+	case ${process#/proc/} in 1|$$|$BASHPID) ;; *) tr '\0' ' ' <$process/cmdline 2>/dev/null | sed 's/^./process &/; s/$/\n/' ;; esac
+done
+ls -d /run/netns/* /run/biplane*/*.seg* 2>/dev/null
+"""
 # Commands that change nothing, and may be repeated until their output is right.
 READS = re.compile(r"^(biplane (show|status|tail|top|explain|capture|trace)|curl |grep |get |head |tail |scripts/lab vtysh|scripts/lab run \w+ (vtysh|ip route show|ping -c|traceroute|biplane show))")
 
@@ -141,3 +148,12 @@ def run_page(shell, name, adapt=lambda commands: commands):
             console(shell, text, before)
         elif kind == "text":
             output_of(shell, text, last)
+    check_removed(shell)
+
+
+def check_removed(shell):
+    """The commands at the end of the page removed what the others made."""
+    stop = time.monotonic() + WAIT
+    while left := [line for line in shell.run(LEFT).splitlines() if line.startswith(("process ", "/run/"))]:
+        assert time.monotonic() < stop, "not removed at the end of the page:\n" + "\n".join(left)
+        time.sleep(0.2)

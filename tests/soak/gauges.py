@@ -22,9 +22,12 @@ def threads(pid):
     return len(os.listdir(f"/proc/{pid}/task"))
 
 
-def free_hugepages():
-    lines = dict(x.split(":", 1) for x in Path("/proc/meminfo").read_text().splitlines())
-    return int(lines["HugePages_Free"])
+def hugepages(pair):
+    """Of the processes, and of files that a killed process may have left: of 2 MiB."""
+    kib = sum(int(line.split()[1]) for g in pair.both for p in g.status()["planes"] for line in
+              Path(f"/proc/{p['pid']}/smaps_rollup").read_text().splitlines() if line.startswith(("Shared_Hugetlb:", "Private_Hugetlb:")))
+    files = sum(f.stat().st_blocks for g in pair.both for f in Path("/dev/hugepages").glob(f"*{g.config['name']}*"))
+    return kib // 2048 + files // 4096
 
 
 def size(path):
@@ -33,7 +36,7 @@ def size(path):
 
 def read(pair, spool):
     """{name: (unit, value)}"""
-    out = {"hugepages used": ("pages", -free_hugepages()), "spool": ("bytes", size(spool))}
+    out = {"hugepages used": ("pages", hugepages(pair)), "spool": ("bytes", size(spool))}
     for g in pair.both:
         for p in g.status()["planes"]:
             name = f"{g.ns} {p['plane']}"

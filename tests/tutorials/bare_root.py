@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the tutorials as a reader does, from the first command on: each in a root that has only the minimal packages of Debian 12 and a clone
-of the repository. It must run as root, and needs the network.
+of the repository. "without-package" is the section of that name of docs/howto/install.md. It must run as root, and needs the network.
 
   bare_root.py [--ccache DIR] [--keep] [PAGE...]
 
@@ -33,6 +33,7 @@ BASE = TOP / "base"
 CLONE = "/root/biplane"
 RELEASE = "bookworm"
 INSTALL_PAGE = ROOT / "docs" / "howto" / "install.md"
+WITHOUT_PACKAGE = "without-package"
 INSTALLED = re.compile(r"`biplane` \(\[install\]")
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # of this machine, for its package index of Python
 # What the installer of Debian writes, and what an administrator answers.
@@ -156,17 +157,26 @@ def sh_lines(text):
     return [re.sub(r"\s+# .*", "", line) for line in text.splitlines()]
 
 
+def install_block(section):
+    """Commands of the first block of a section of docs/howto/install.md."""
+    text = INSTALL_PAGE.read_text(encoding="utf-8").partition(f"## {section}\n")[2]
+    return sh_lines(re.search(r"^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1])
+
+
 def prepares(page):
     """Commands of the page that install and build, and whether it needs the clone afterwards."""
     text = page.read_text(encoding="utf-8")
     own = [line for kind, block, _ in tutorial.blocks(page) if kind == "sh" for line in block.splitlines() if tutorial.PREPARES.match(line)]
     if not INSTALLED.search(text):
         return own, True
-    section = INSTALL_PAGE.read_text(encoding="utf-8").partition("## Package\n")[2]
-    return sh_lines(re.search(r"^```\n(.*?)^```", section, re.DOTALL | re.MULTILINE)[1]) + own, False
+    return install_block("Package") + own, False
 
 
 def run(name, layers):
+    if name == WITHOUT_PACKAGE:
+        # the root has no systemd that could read the units
+        layers.after([c for c in install_block("Without a package") if not c.startswith("systemd-")] + ["biplane version"])
+        return
     commands, in_clone = prepares(tutorial.TUTORIALS / f"{name}.md")
     root, _ = mounted(layers.after(commands), f"page-{name}")
     block = root / "block"
@@ -189,10 +199,10 @@ def main():
     p.add_argument("--ccache", default="")
     p.add_argument("--keep", action="store_true")
     p.add_argument("pages", nargs="*", metavar="PAGE")
-    o = p.parse_args()
+    o, everything = p.parse_args(), [*tutorial.PAGES, WITHOUT_PACKAGE]
     for page in o.pages:
-        if page not in tutorial.PAGES:
-            p.error(f"no tutorial '{page}', one of: {', '.join(tutorial.PAGES)}")
+        if page not in everything:
+            p.error(f"no page '{page}', one of: {', '.join(everything)}")
     if os.geteuid() != 0:
         p.error("must be root, to make roots and network namespaces")
     if "BP_TUTORIALS" not in os.environ:  # all mounts go with a mount namespace
@@ -202,7 +212,7 @@ def main():
         subprocess.run(["rm", "-rf", "--one-file-system", TOP], check=True)
     TOP.mkdir(exist_ok=True)
     make_base(o.ccache)
-    layers, failed, pages = Layers(o.ccache), 0, o.pages or tutorial.PAGES
+    layers, failed, pages = Layers(o.ccache), 0, o.pages or everything
     for name in pages:
         try:
             run(name, layers)
