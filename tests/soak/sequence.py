@@ -10,11 +10,16 @@ class Sequence:
         self.ahead = set()    # arrived, from next on
         self.again = 0        # arrived more than once
         self.lost = 0         # given up where that is allowed
+        self.given_up = set() # of these, the last ones: they may be late
         self.missing = []     # given up elsewhere: faults
         self.lock = threading.Lock()
 
     def add(self, n):
         with self.lock:
+            if n in self.given_up:
+                self.given_up.remove(n)
+                self.lost -= 1
+                return True
             if n < self.next or n in self.ahead:
                 self.again += 1
                 return False
@@ -32,13 +37,12 @@ class Sequence:
     def give_up(self, end, allowed=()):
         """Counts what is not there before `end`: lost in one of the ranges `allowed`, otherwise missing."""
         with self.lock:
-            for n in range(self.next, end):
-                if n in self.ahead:
-                    self.ahead.remove(n)
-                elif any(n in a for a in allowed):
-                    self.lost += 1
-                else:
-                    self.missing.append(n)
+            absent = [n for n in range(self.next, end) if n not in self.ahead]
+            self.ahead.difference_update(range(self.next, end))
+            lost = {n for n in absent if any(n in a for a in allowed)}
+            self.missing += [n for n in absent if n not in lost]
+            self.lost += len(lost)
+            self.given_up = lost or self.given_up
             self.next = max(self.next, end)
             while self.next in self.ahead:
                 self.ahead.remove(self.next)

@@ -29,6 +29,9 @@ class Numbers(unittest.TestCase):
         self.assertEqual((s.lost, s.missing, s.next), (3, [7, 8], 10))
         self.assertFalse(s.add(8))
         self.assertEqual(s.again, 1)
+        self.assertTrue(s.add(3))  # late, behind packets that were sent after it
+        self.assertFalse(s.add(3))
+        self.assertEqual((s.lost, s.again), (2, 2))
 
 
 class Growth(unittest.TestCase):
