@@ -54,6 +54,8 @@ struct bp_fleet_rule_counters {
 	uint64_t raised, cleared;          /* here */
 	uint64_t adopted, conflicts;       /* of other gateways; raised twice */
 	uint64_t full, too_large, invalid; /* not shared */
+	uint64_t client_full;              /* not shared: the share of one client */
+	uint64_t holds, holds_adopted;     /* changes of this gateway, and of others */
 };
 
 #define BP_FLEET_SERVER_TEXT 64u

@@ -38,9 +38,10 @@
  *   gateways  set: names of gateways that may have copies
  *   raised    hash: uid of rule and topic to state
  *   changes   stream: the last states that were raised and cleared
+ *   holds     stream: the last changes of holds
  *   cleared:U string: the number of the last clear of uid U; it expires
  */
-enum { LEASE, COPIES, ORDER, TAKEN, REJECTED, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
+enum { LEASE, COPIES, ORDER, TAKEN, REJECTED, SEQ, GATEWAYS, RAISED, CHANGES, KEYS, HOLDS = KEYS };
 
 /* KEYS: as above. ARGV: epoch, time to live of the lease (ms). A Redis without free memory refuses
  * a SET, but not to extend the lease. */
@@ -170,6 +171,8 @@ _Static_assert(BP_ALARM_STATES_INFLIGHT <= INFLIGHT_MAX / 2, "the other half is 
 
 #define CHANGE_MAX 48u /* an id of a stream */
 #define CHANGES_PAGE 64u
+/* Gateways that are connected read all; one that starts needs those that may still continue. */
+#define HOLDS_KEPT 4096
 /* Changes that are read from before the first connection; the stream has about 65,536. */
 #define REPLAY_MAX 131072u
 
@@ -186,7 +189,9 @@ enum command {
 	LIST_STATES,
 	LAST_CHANGE,
 	REPLAY,
-	POLL
+	POLL,
+	HOLD,
+	POLL_HOLDS
 };
 
 struct sent {
@@ -202,12 +207,14 @@ struct bp_alarm_store {
 	struct bp_redis_link *link;
 	struct event *timer;
 	char gateway[BP_NAME_MAX + 1];
-	char prefix[96], key[KEYS][KEY_MAX];
-	struct sent sent[INFLIGHT_MAX]; /* without an answer */
+	char prefix[96], key[HOLDS + 1][KEY_MAX]; /* the scripts have those before HOLDS */
+	struct sent sent[INFLIGHT_MAX];           /* without an answer */
 	unsigned first, n;
 	size_t bytes;            /* of the copies in them */
 	char change[CHANGE_MAX]; /* the last one that was read; "": not known */
 	bool polling;
+	char hold[CHANGE_MAX]; /* the same of the holds */
+	bool polling_holds;
 	uint64_t checked_ns; /* for timeouts */
 	uint64_t polled_ns;  /* all changes before this time are known; 0: none */
 	/* The changes from before this process. */
@@ -357,15 +364,43 @@ static void scan_states(struct bp_alarm_store *s, const char *cursor, size_t len
 			WORD("COUNT", 5), WORD("100", 3)});
 }
 
-static void read_changes(struct bp_alarm_store *s, enum command command, const char *from)
+static void read_stream(
+	struct bp_alarm_store *s, enum command command, const char *key, const char *from)
 {
 	char n[12];
 
 	snprintf(n, sizeof(n), "%u", CHANGES_PAGE);
 	push(s, command, "");
 	bp_redis_link_send(s->link, 6,
-		(const struct iovec[]){WORD("XRANGE", 6), WORD_OF(s->key[CHANGES]), WORD_OF(from),
-			WORD("+", 1), WORD("COUNT", 5), WORD_OF(n)});
+		(const struct iovec[]){WORD("XRANGE", 6), WORD_OF(key), WORD_OF(from), WORD("+", 1),
+			WORD("COUNT", 5), WORD_OF(n)});
+}
+
+static void read_changes(struct bp_alarm_store *s, enum command command, const char *from)
+{
+	read_stream(s, command, s->key[CHANGES], from);
+}
+
+void bp_alarm_store_add_hold(struct bp_alarm_store *s, const void *bytes, size_t len)
+{
+	push(s, HOLD, "");
+	bp_redis_link_send(s->link, 8,
+		(const struct iovec[]){WORD("XADD", 4), WORD_OF(s->key[HOLDS]), WORD("MAXLEN", 6),
+			WORD("~", 1), WORD_OF(TEXT(HOLDS_KEPT)), WORD("*", 1), WORD("s", 1),
+			WORD(bytes, len)});
+}
+
+/* From the first one on: the receiver knows the newest of each pair. */
+static void poll_holds(struct bp_alarm_store *s)
+{
+	char from[CHANGE_MAX + 1] = "-";
+
+	if (s->polling_holds)
+		return;
+	if (s->hold[0] != '\0')
+		snprintf(from, sizeof(from), "(%s", s->hold);
+	s->polling_holds = true;
+	read_stream(s, POLL_HOLDS, s->key[HOLDS], from);
 }
 
 static void replay(struct bp_alarm_store *s)
@@ -403,6 +438,7 @@ void bp_alarm_store_poll_states(struct bp_alarm_store *s)
 
 	if (s->change[0] == '\0' || s->polling)
 		return;
+	poll_holds(s); /* answered before the changes */
 	snprintf(from, sizeof(from), "(%s", s->change);
 	s->polling = true;
 	read_changes(s, POLL, from);
@@ -599,6 +635,13 @@ static void on_changes(struct bp_alarm_store *s, const struct bp_resp *r, uint64
 		bp_alarm_store_poll_states(s);
 }
 
+static void on_holds(struct bp_alarm_store *s, const struct bp_resp *r)
+{
+	s->polling_holds = false;
+	if (take_changes(s, r, s->hold, false) == CHANGES_PAGE && bp_alarm_store_ready(s))
+		poll_holds(s);
+}
+
 /* The states that are raised are in the list. */
 static void on_replay(struct bp_alarm_store *s, const struct bp_resp *r)
 {
@@ -628,7 +671,7 @@ static bool on_full(struct bp_alarm_store *s, const struct sent *e, const struct
 	if (r->type != BP_RESP_ERROR || bp_redis_error(r) != BP_FLEET_ERROR_FULL)
 		return false;
 	if (e->command != RENEW && e->command != CLAIM && e->command != STATE &&
-		e->command != REJECT)
+		e->command != REJECT && e->command != HOLD)
 		return false;
 	note(s, r);
 	if (e->command == RENEW)
@@ -637,7 +680,7 @@ static bool on_full(struct bp_alarm_store *s, const struct sent *e, const struct
 		s->owner.claimed(s->owner.arg, 0);
 	else if (e->command == STATE)
 		s->owner.state_put(s->owner.arg, e->uid, BP_ALARM_STATE_FULL);
-	/* REJECT: it stays a copy */
+	/* REJECT: it stays a copy. HOLD: the next change is sent */
 	return true;
 }
 
@@ -672,6 +715,10 @@ static void on_reply(void *arg, const struct bp_resp *r)
 	}
 	switch (e.command) {
 	case REJECT:
+	case HOLD:
+		break;
+	case POLL_HOLDS:
+		on_holds(s, r);
 		break;
 	case PUT:
 		on_put(s, e.uid, r);
@@ -732,8 +779,8 @@ static void on_down(void *arg, enum bp_fleet_error why, const char *text)
 		"no connection to Redis for copies of alarms; alarms are published without a copy");
 	s->first = s->n = 0;
 	s->bytes = 0;
-	s->polling = false;
-	s->change[0] = '\0';
+	s->polling = s->polling_holds = false;
+	s->change[0] = s->hold[0] = '\0';
 	s->owner.failed(s->owner.arg, why, text);
 	s->owner.down(s->owner.arg);
 }
@@ -766,11 +813,11 @@ bool bp_alarm_store_can_renew(const struct bp_alarm_store *s)
 
 static void make_keys(struct bp_alarm_store *s, const char *fleet)
 {
-	static const char *const name[KEYS] = {"lease:", "copies:", "order:", "taken:", "rejected:",
-		"seq", "gateways", "raised", "changes"};
+	static const char *const name[] = {"lease:", "copies:", "order:", "taken:", "rejected:",
+		"seq", "gateways", "raised", "changes", "holds"};
 
 	snprintf(s->prefix, sizeof(s->prefix), "biplane:%s:alarms:", fleet);
-	for (unsigned i = 0; i < KEYS; i++)
+	for (unsigned i = 0; i <= HOLDS; i++)
 		snprintf(s->key[i], sizeof(s->key[i]), "%s%s%s", s->prefix, name[i],
 			i < SEQ ? s->gateway : "");
 }

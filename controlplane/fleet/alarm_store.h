@@ -62,8 +62,8 @@ struct bp_alarm_store_owner {
 	void (*listed)(void *arg, unsigned n, const char (*uid)[BP_ALARM_UID_TEXT], double after);
 	/* len 0: there is no such copy. */
 	void (*fetched)(void *arg, const char *uid, const void *bytes, size_t len);
-	/* A raised or cleared state: of the list, a change, or newer than one that was put. The
-	 * bytes are untrusted. */
+	/* A raised or cleared state, of the list, a change, or newer than one that was put; or a
+	 * hold. The bytes are untrusted. */
 	void (*state)(void *arg, const void *bytes, size_t len);
 	void (*state_put)(void *arg, const char *uid, enum bp_alarm_state_put result);
 	/* A claimed alarm of this gateway, as often as there are; then NULL. */
@@ -108,6 +108,9 @@ void bp_alarm_store_fetch(struct bp_alarm_store *s, const char *uid);
 #define BP_ALARM_STATE_HEAD 17u /* 'r' or 'c', and the number as 16 hexadecimal digits */
 void bp_alarm_store_put_state(
 	struct bp_alarm_store *s, const char *uid, const void *bytes, size_t len);
+/* Adds a change of a hold to those that other gateways read: 'h', then anything. There is no
+ * answer. */
+void bp_alarm_store_add_hold(struct bp_alarm_store *s, const void *bytes, size_t len);
 /* Reads all raised states; and then, at each poll, the changes since then. The first time, also
  * the clears that the stream of changes has: while this process did not run, others may have
  * cleared what the worker still has as raised. */

@@ -374,6 +374,11 @@ bool bp_alarm_copies_states_known(struct bp_alarm_copies *c)
 	return bp_shared_states_known(c->states);
 }
 
+void bp_alarm_copies_hold(struct bp_alarm_copies *c, const void *bytes, uint32_t len)
+{
+	bp_shared_states_hold(c->states, bytes, len);
+}
+
 void bp_alarm_copies_drain(
 	struct bp_alarm_copies *c, uint64_t wait_ns, void (*done)(void *arg), void *arg)
 {

@@ -39,6 +39,8 @@ void bp_alarm_copies_free(struct bp_alarm_copies *c);
  * have raised and cleared until a moment ago. Not so after a pause of this process. Without Redis
  * they cannot be known: true. */
 bool bp_alarm_copies_states_known(struct bp_alarm_copies *c);
+/* A hold that a worker has changed; the bytes are untrusted. */
+void bp_alarm_copies_hold(struct bp_alarm_copies *c, const void *bytes, uint32_t len);
 /* Adds an object to the answer of the command status. */
 void bp_alarm_copies_status(const struct bp_alarm_copies *c, json_t *answer);
 

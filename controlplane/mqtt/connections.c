@@ -32,6 +32,8 @@ struct bp_connections {
 	uint64_t connects;
 	bool (*known)(void *arg); /* NULL: answers do not wait */
 	void *known_arg;
+	void (*hold)(void *arg, const void *bytes, uint32_t len);
+	void *hold_arg;
 	uint64_t waiting_ns; /* since when requests wait for it; 0: they do not */
 	struct bp_fleet_connection_counters counters, shown; /* shown: in the segment */
 };
@@ -291,6 +293,8 @@ static void read_requests(void *arg)
 			if (size == sizeof(k)) {
 				memcpy(&k, p, sizeof(k));
 				request(c, w, &k);
+			} else if (size > sizeof(k) && c->hold != NULL) {
+				c->hold(c->hold_arg, p, size);
 			}
 		}
 		bp_ring_release(ring, cursor);
@@ -331,6 +335,13 @@ void bp_connections_wait_for(struct bp_connections *c, bool (*known)(void *arg),
 {
 	c->known = known;
 	c->known_arg = arg;
+}
+
+void bp_connections_on_hold(struct bp_connections *c,
+	void (*hold)(void *arg, const void *bytes, uint32_t len), void *arg)
+{
+	c->hold = hold;
+	c->hold_arg = arg;
 }
 
 void bp_connections_free(struct bp_connections *c)

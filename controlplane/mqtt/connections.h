@@ -26,6 +26,9 @@ struct bp_connections *bp_connections_new(struct event_base *base, struct bp_shm
 /* Requests are answered once known(arg) returns true, at the latest after a part of the time for
  * which a worker waits: what it reads then depends on the states that are known. */
 void bp_connections_wait_for(struct bp_connections *c, bool (*known)(void *arg), void *arg);
+/* For changes of holds that workers report; the bytes are untrusted. */
+void bp_connections_on_hold(struct bp_connections *c,
+	void (*hold)(void *arg, const void *bytes, uint32_t len), void *arg);
 /* After bp_fleet_state_free(), which answers what is pending. NULL: no effect. */
 void bp_connections_free(struct bp_connections *c);
 /* At the end of the process: queues the last state of all connections. */

@@ -54,6 +54,11 @@ static bool states_known(void *copies)
 	return bp_alarm_copies_states_known(copies);
 }
 
+static void hold_changed(void *copies, const void *bytes, uint32_t len)
+{
+	bp_alarm_copies_hold(copies, bytes, len);
+}
+
 static int start(void *state, char *err, size_t err_size)
 {
 	struct mqtt *m = state;
@@ -78,6 +83,7 @@ static int start(void *state, char *err, size_t err_size)
 	if (m->connections == NULL)
 		return -1;
 	bp_connections_wait_for(m->connections, states_known, m->copies);
+	bp_connections_on_hold(m->connections, hold_changed, m->copies);
 	return 0;
 }
 

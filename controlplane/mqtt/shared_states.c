@@ -2,7 +2,6 @@
 #include "controlplane/mqtt/shared_states.h"
 
 #include <inttypes.h>
-#include <nettle/sha2.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,8 @@
 #include "biplane/alarm.h"
 #include "biplane/rule.h"
 #include "controlplane/fleet/alarm_store.h"
+#include "controlplane/mqtt/shared_holds.h"
+#include "controlplane/mqtt/state_text.h"
 #include "controlplane/process/clock.h"
 #include "daemon/log.h"
 #include "proto/mqtt/mqtt.h"
@@ -65,6 +66,7 @@ struct rule_keys {
 struct bp_shared_states {
 	struct bp_shm *shm;
 	struct rule_keys by_uid, by_name; /* by_name: hashes */
+	struct bp_shared_holds *holds;
 	struct pairs list[LISTS], offers;
 	struct pair **bucket;
 	uint32_t n;
@@ -78,21 +80,6 @@ struct bp_shared_states {
 };
 
 /* ---- pairs ---- */
-
-static void make_uid(uint64_t rule_uid, const char *topic, size_t len, char out[BP_ALARM_UID_TEXT])
-{
-	uint8_t digest[16], bytes[8];
-	struct sha256_ctx h;
-
-	for (unsigned i = 0; i < 8; i++)
-		bytes[i] = (uint8_t)(rule_uid >> (56 - 8 * i));
-	sha256_init(&h);
-	sha256_update(&h, sizeof(bytes), bytes);
-	sha256_update(&h, len, (const uint8_t *)topic);
-	sha256_digest(&h, sizeof(digest), digest);
-	for (unsigned i = 0; i < sizeof(digest); i++)
-		snprintf(out + 2 * i, 3, "%02x", digest[i]);
-}
 
 static struct pair **bucket_of(const struct bp_shared_states *s, const char *uid)
 {
@@ -275,7 +262,7 @@ void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a
 		s->counters.too_large++;
 		return;
 	}
-	make_uid(r->uid, topic, len, uid);
+	bp_state_uid(r->uid, topic, len, uid);
 	p = find(s, uid);
 	if (p == NULL)
 		p = add(s, r->uid, topic, len, uid);
@@ -293,19 +280,6 @@ void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a
 }
 
 /* ---- of other gateways ---- */
-
-static bool read_hex(const char *text, uint64_t *out)
-{
-	*out = 0;
-	for (unsigned i = 0; i < 16; i++) {
-		const char c = text[i];
-
-		if ((c < '0' || c > '9') && (c < 'a' || c > 'f'))
-			return false;
-		*out = *out << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-	}
-	return true;
-}
 
 /* Whether the state of another gateway replaces that of this one. */
 static bool is_newer(const struct pair *p, bool raised, uint64_t transition)
@@ -325,7 +299,7 @@ static void apply(struct bp_shared_states *s, bool raised, uint64_t transition, 
 	char uid[BP_ALARM_UID_TEXT];
 	struct pair *p;
 
-	make_uid(rule_uid, topic, len, uid);
+	bp_state_uid(rule_uid, topic, len, uid);
 	p = find(s, uid);
 	if (p == NULL)
 		p = add(s, rule_uid, topic, len, uid);
@@ -343,9 +317,13 @@ void bp_shared_states_state(struct bp_shared_states *s, const void *bytes, size_
 	const char *text = bytes;
 	uint64_t transition, rule_uid;
 
+	if (len != 0 && text[0] == 'h') {
+		bp_shared_holds_state(s->holds, bytes, len);
+		return;
+	}
 	if (len <= TEXT_HEAD || len - TEXT_HEAD > BP_STATE_TOPIC_MAX ||
-		(text[0] != 'r' && text[0] != 'c') || !read_hex(text + 1, &transition) ||
-		!read_hex(text + BP_ALARM_STATE_HEAD, &rule_uid) || transition == 0 ||
+		(text[0] != 'r' && text[0] != 'c') || !bp_state_hex(text + 1, &transition) ||
+		!bp_state_hex(text + BP_ALARM_STATE_HEAD, &rule_uid) || transition == 0 ||
 		transition >> BP_TRANSITION_BITS != 0 ||
 		!bp_mqtt_topic_valid(text + TEXT_HEAD, len - TEXT_HEAD)) {
 		s->counters.invalid++;
@@ -379,6 +357,11 @@ void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *st
 		s->in_flight++;
 		bp_alarm_store_put_state(store, p->uid, text, TEXT_HEAD + (size_t)p->topic_len);
 	}
+}
+
+void bp_shared_states_hold(struct bp_shared_states *s, const void *bytes, uint32_t len)
+{
+	bp_shared_holds_report(s->holds, bytes, len);
 }
 
 bool bp_shared_states_behind(const struct bp_shared_states *s)
@@ -457,8 +440,9 @@ void bp_shared_states_down(struct bp_shared_states *s)
 /* ---- to the worker ---- */
 
 /* The index of a rule among the active ones, or UINT32_MAX. */
-static uint32_t index_of(struct bp_shared_states *s, uint64_t uid)
+static uint32_t index_of(void *states, uint64_t uid)
 {
+	struct bp_shared_states *s = states;
 	const uint32_t i = find_key(&s->by_uid, rules_of(s), uid_of, uid);
 
 	return i < s->by_uid.n && s->by_uid.key[i].key == uid ? s->by_uid.key[i].rule : UINT32_MAX;
@@ -466,23 +450,15 @@ static uint32_t index_of(struct bp_shared_states *s, uint64_t uid)
 
 static bool make_offer(struct bp_shared_states *s, const struct pair *p)
 {
-	const struct bp_adopt_offer head = {.result = BP_ADOPT_STATE};
+	struct bp_ring *ring = &s->shm->adopt_offers[0];
 	const struct bp_state_offer o = {.rule_uid = p->rule_uid,
 		.transition = p->transition,
 		.rule = index_of(s, p->rule_uid),
-		.raised = p->raised,
+		.state = p->raised ? BP_OFFER_RAISED : BP_OFFER_CLEARED,
 		.topic_len = p->topic_len};
-	struct bp_ring *ring = &s->shm->adopt_offers[0];
-	uint64_t mark;
-	uint8_t *at =
-		bp_ring_reserve(ring, (uint32_t)(sizeof(head) + sizeof(o) + p->topic_len), &mark);
 
-	if (at == NULL)
+	if (!bp_state_offer_write(ring, &o, p->topic))
 		return false;
-	memcpy(at, &head, sizeof(head));
-	memcpy(at + sizeof(head), &o, sizeof(o));
-	memcpy(at + sizeof(head) + sizeof(o), p->topic, p->topic_len);
-	bp_ring_commit(ring, mark);
 	s->offered_to = bp_ring_head(ring);
 	return true;
 }
@@ -507,6 +483,7 @@ static void offer_again(struct bp_shared_states *s)
 		TAILQ_FOREACH(p, &s->list[i], entry)
 	if (p->transition != 0)
 		offer(s, p);
+	bp_shared_holds_offer_again(s->holds);
 }
 
 static void expire(struct bp_shared_states *s)
@@ -530,7 +507,7 @@ static bool offer_all(struct bp_shared_states *s)
 		if (p->raised)
 			p->raise = p->transition;
 	}
-	return p == NULL;
+	return p == NULL && bp_shared_holds_offer(s->holds, &s->offered_to);
 }
 
 /* Only one worker reads the offers, before what follows them in its ring: the others continue once
@@ -549,6 +526,7 @@ void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *st
 	bp_shared_states_send(s, store);
 	offer_again(s);
 	(void)offer_all(s); /* a full ring: the rest at the next tick */
+	bp_shared_holds_tick(s->holds, store);
 	expire(s);
 }
 
@@ -567,8 +545,11 @@ struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm)
 		TAILQ_INIT(&s->list[i]);
 	TAILQ_INIT(&s->offers);
 	s->bucket = calloc(BUCKETS, sizeof(struct pair *));
-	if (s->bucket == NULL) {
-		free(s);
+	s->holds = bp_shared_holds_new(
+		shm, &(struct bp_shared_holds_owner){
+			     .rule_of = index_of, .arg = s, .counters = &s->counters});
+	if (s->bucket == NULL || s->holds == NULL) {
+		bp_shared_states_free(s);
 		return NULL;
 	}
 	return s;
@@ -583,6 +564,7 @@ void bp_shared_states_free(struct bp_shared_states *s)
 	for (unsigned i = 0; i < LISTS; i++)
 		while ((p = TAILQ_FIRST(&s->list[i])) != NULL)
 			drop(s, p);
+	bp_shared_holds_free(s->holds);
 	free(s->bucket);
 	free(s->by_uid.key);
 	free(s->by_name.key);
@@ -592,13 +574,17 @@ void bp_shared_states_free(struct bp_shared_states *s)
 void bp_shared_states_status(const struct bp_shared_states *s, json_t *answer)
 {
 	json_object_set_new(answer, "fleet_states",
-		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "pairs", (json_int_t)s->n,
-			"raised", (json_int_t)s->counters.raised, "cleared",
+		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "pairs",
+			(json_int_t)s->n, "raised", (json_int_t)s->counters.raised, "cleared",
 			(json_int_t)s->counters.cleared, "adopted", (json_int_t)s->counters.adopted,
 			"conflicts", (json_int_t)s->counters.conflicts, "full",
 			(json_int_t)s->counters.full, "too_large",
 			(json_int_t)s->counters.too_large, "invalid",
-			(json_int_t)s->counters.invalid));
+			(json_int_t)s->counters.invalid, "client_full",
+			(json_int_t)s->counters.client_full, "hold_pairs",
+			(json_int_t)bp_shared_holds_number(s->holds), "holds",
+			(json_int_t)s->counters.holds, "holds_adopted",
+			(json_int_t)s->counters.holds_adopted));
 }
 
 void bp_shared_states_show(struct bp_shared_states *s)

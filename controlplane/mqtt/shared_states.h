@@ -22,6 +22,8 @@ struct bp_shm;
 struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm); /* NULL without memory */
 void bp_shared_states_free(struct bp_shared_states *s);
 
+/* A hold that a worker of this gateway has changed; untrusted. */
+void bp_shared_states_hold(struct bp_shared_states *s, const void *bytes, uint32_t len);
 /* An alarm of this gateway, in the order of its ring; a private copy, which was checked. */
 void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a);
 /* For the owner of the store. */

@@ -97,6 +97,11 @@ struct bp_fleet_worker *bp_fleet_worker_create(struct bp_shm *shm, unsigned work
 
 /* ---- requests ---- */
 
+struct bp_ring *bp_fleet_requests(const struct bp_mqtt_worker *in)
+{
+	return in->fleet->requests;
+}
+
 void bp_connection_key_of(const struct bp_flow *f, struct bp_connection_key *k)
 {
 	const size_t width = f->flags & BP_FLOW_IP6 ? 16 : 4;

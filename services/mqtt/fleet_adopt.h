@@ -60,8 +60,15 @@ static inline void bp_fleet_wait_no_longer(struct bp_flow *f)
 void bp_fleet_first_byte(struct bp_flow *f, unsigned dir, uint32_t seq);
 /* A segment of such a connection acknowledges all before `ack` in direction `of`. */
 void bp_fleet_acked(struct bp_flow *f, unsigned of, uint32_t ack);
-/* fleet_states.c: another gateway has raised or cleared a rule; p[0..n): untrusted. */
+/* fleet_states.c: another gateway has changed a state; p[0..n): untrusted. */
 void bp_fleet_state_offer(struct bp_mqtt_worker *in, const uint8_t *p, uint32_t n);
+/* fleet_states.c: after an evaluation by a rule with a hold, of which `undo` is the record; NULL:
+ * it has none. Only where in->fleet is not NULL. */
+struct bp_evaluated;
+void bp_fleet_hold_changed(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	const struct bp_evaluated *of, uint64_t topic_hash, const struct bp_rule_undo *undo);
+/* The ring to the control plane. */
+struct bp_ring *bp_fleet_requests(const struct bp_mqtt_worker *in);
 /* Reads answers, and gives up on those that are missing. Also where nothing is shared. */
 void bp_fleet_tick(struct bp_mqtt_worker *in);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/connection_record.h"
+#include "services/mqtt/evaluate.h"
 #include "services/mqtt/fleet_adopt.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "shm/mqtt/mqtt_tables.h"
@@ -8,7 +10,8 @@
  * Raised and cleared states of other gateways of a fleet. The control plane offers each of them to
  * one worker, and the table of states is common to all. So when the connection of a client moves
  * here, its alarms are in the state that the other gateway left: no second raise, and the clear has
- * the number of the raise.
+ * the number of the raise. Likewise holds in progress, in both directions: a worker reports those
+ * that it changes.
  */
 
 /* NULL: none, or this worker has other rules than the control plane had. */
@@ -19,20 +22,47 @@ static const struct bp_rule *rule_of(const struct bp_ruleset *rules, const struc
 	if (rules->generation == 0 || o->rule >= rules->n_rules)
 		return NULL;
 	r = bp_ruleset_rule(rules, o->rule);
-	return r->uid == o->rule_uid && r->stateful ? r : NULL;
+	if (r->uid != o->rule_uid || !r->stateful)
+		return NULL;
+	return o->state != BP_OFFER_HOLD || r->hold != BP_HOLD_NONE ? r : NULL;
+}
+
+static const bp_counter_t adopted[] = {
+	[BP_OFFER_CLEARED] = BP_C_FLEET_STATE_CLEARED,
+	[BP_OFFER_RAISED] = BP_C_FLEET_STATE_RAISED,
+	[BP_OFFER_HOLD] = BP_C_FLEET_HOLD,
+};
+
+/* `from` as a time of clock `to`, given both clocks now; at least 1, as 0 is no hold. */
+static uint64_t other_clock(uint64_t ns, uint64_t from_now, uint64_t to_now)
+{
+	const uint64_t age = ns < from_now ? from_now - ns : 0;
+
+	return age < to_now ? to_now - age : 1;
+}
+
+static enum bp_state_loss adopt_state(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	const struct bp_state_offer *o, uint64_t topic_hash)
+{
+	uint64_t hold = o->transition;
+
+	if (o->state != BP_OFFER_HOLD)
+		return bp_rule_state_adopt(in->rule_state, in->rule_state_len, rule, topic_hash,
+			o->state == BP_OFFER_RAISED ? BP_VERDICT_RAISED : BP_VERDICT_CLEARED,
+			o->transition, in->mono_ns);
+	if (rule->hold == BP_HOLD_TIME && hold != 0)
+		hold = other_clock(hold, in->now_ns, in->mono_ns);
+	return bp_rule_state_adopt_hold(
+		in->rule_state, in->rule_state_len, rule, topic_hash, hold, in->mono_ns);
 }
 
 static void adopt(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	const struct bp_state_offer *o, const uint8_t *topic)
 {
-	const enum bp_verdict verdict = o->raised ? BP_VERDICT_RAISED : BP_VERDICT_CLEARED;
-	const enum bp_state_loss loss = bp_rule_state_adopt(in->rule_state, in->rule_state_len,
-		rule, bp_topic_hash(in, topic, o->topic_len), verdict, o->transition, in->mono_ns);
+	const enum bp_state_loss loss =
+		adopt_state(in, rule, o, bp_topic_hash(in, topic, o->topic_len));
 
-	if (loss == BP_STATE_NOT_KEPT)
-		bp_tally(in, BP_C_FLEET_STATE_NOT_STORED);
-	else
-		bp_tally(in, o->raised ? BP_C_FLEET_STATE_RAISED : BP_C_FLEET_STATE_CLEARED);
+	bp_tally(in, loss == BP_STATE_NOT_KEPT ? BP_C_FLEET_STATE_NOT_STORED : adopted[o->state]);
 	if (loss == BP_STATE_HOLD_EVICTED)
 		bp_tally(in, BP_C_STATE_EVICTED);
 	else if (loss == BP_STATE_RAISED_EVICTED)
@@ -49,9 +79,10 @@ void bp_fleet_state_offer(struct bp_mqtt_worker *in, const uint8_t *p, uint32_t 
 		return;
 	}
 	memcpy(&o, p, sizeof(o));
-	if (o.raised > 1 || o.topic_len == 0 || o.topic_len > BP_STATE_TOPIC_MAX ||
-		n - sizeof(o) != o.topic_len || o.transition == 0 ||
-		o.transition >> BP_TRANSITION_BITS != 0) {
+	if (o.state > BP_OFFER_HOLD || o.topic_len == 0 || o.topic_len > BP_STATE_TOPIC_MAX ||
+		n - sizeof(o) != o.topic_len ||
+		(o.state != BP_OFFER_HOLD &&
+			(o.transition == 0 || o.transition >> BP_TRANSITION_BITS != 0))) {
 		bp_tally(in, BP_C_FLEET_STATE_INVALID);
 		return;
 	}
@@ -60,4 +91,44 @@ void bp_fleet_state_offer(struct bp_mqtt_worker *in, const uint8_t *p, uint32_t 
 		bp_tally(in, BP_C_FLEET_STATE_NO_RULE);
 	else
 		adopt(in, rule, &o, p + sizeof(o));
+}
+
+/* Reports leave half of the ring to requests: a device that changes holds delays no adoption. */
+static struct bp_hold_report *reserve(struct bp_ring *ring, uint32_t topic_len, uint64_t *mark)
+{
+	const uint32_t size = (uint32_t)sizeof(struct bp_hold_report) + topic_len;
+
+	if (bp_ring_used(ring) + size > ring->capacity / 2)
+		return NULL;
+	return bp_ring_reserve(ring, size, mark);
+}
+
+void bp_fleet_hold_changed(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	const struct bp_evaluated *of, uint64_t topic_hash, const struct bp_rule_undo *undo)
+{
+	_Static_assert(sizeof(struct bp_hold_report) >= sizeof(struct bp_connection_key),
+		"with a topic it is longer than a request");
+	const struct bp_mqtt_publish *p = of->publish;
+	struct bp_ring *ring = bp_fleet_requests(in);
+	struct bp_hold_report *r;
+	uint64_t hold, mark;
+
+	if (of->combined != NULL ||
+		!bp_rule_hold_changed(rule, undo, topic_hash, in->mono_ns, &hold))
+		return;
+	if (p->topic_len == 0 || p->topic_len > BP_STATE_TOPIC_MAX ||
+		(r = reserve(ring, p->topic_len, &mark)) == NULL) {
+		bp_tally(in, BP_C_FLEET_HOLD_NOT_REPORTED);
+		return;
+	}
+	if (rule->hold == BP_HOLD_TIME && hold != 0)
+		hold = other_clock(hold, in->mono_ns, in->now_ns);
+	*r = (struct bp_hold_report){.rule_uid = rule->uid,
+		.unix_ns = in->now_ns,
+		.hold = hold,
+		.topic_len = p->topic_len,
+		.ip6 = (of->flow->flags & BP_FLOW_IP6) != 0};
+	memcpy(r->client_ip, of->flow->client_ip, r->ip6 ? 16 : 4);
+	memcpy(r + 1, p->topic, p->topic_len);
+	bp_ring_commit(ring, mark);
 }

@@ -5,6 +5,7 @@
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/enforcement.h"
 #include "services/mqtt/evaluate.h"
+#include "services/mqtt/fleet_adopt.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/packets.h"
 #include "services/mqtt/policy.h"
@@ -121,6 +122,8 @@ static inline void apply(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 			verdict = bp_rule_evaluate_reading(in->rule_state, in->rule_state_len, rule,
 				topic_hash, client, reading, in->mono_ns, &transition, &loss, undo);
 		bp_tally_state_loss(in, loss);
+		if (__builtin_expect(in->fleet != NULL && rule->hold != BP_HOLD_NONE, 0))
+			bp_fleet_hold_changed(in, rule, of, topic_hash, undo);
 	}
 	if (__builtin_expect(in->evaluated != NULL, 0))
 		report(in, rule, reading != NULL && isnan(of->value) ? NULL : &of->value, verdict);

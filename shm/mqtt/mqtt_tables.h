@@ -37,7 +37,7 @@ enum {
  * writes, and its plane's position in the ring of the other table. A request is a struct
  * bp_connection_key of a connection that the worker has met mid-stream; the answer is a struct
  * bp_adopt_offer, and a connection record where the fleet has one (services/mqtt/
- * connection_record.h). Bytes of the rings:
+ * connection_record.h). A longer record is a struct bp_hold_report. Bytes of the rings:
  */
 #define BP_ADOPT_REQUESTS_BYTES (64u << 10)
 #define BP_ADOPT_OFFERS_BYTES (256u << 10)
@@ -50,15 +50,29 @@ struct bp_adopt_offer {
 	uint32_t pad;
 	/* struct bp_connection_key and the record follow */
 };
-/* Another gateway has raised or cleared a rule for a topic. The control plane finds the rule: a
- * worker does not search for it. */
+/* Another gateway has raised or cleared a rule for a topic, or changed its hold. The control plane
+ * finds the rule: a worker does not search for it. */
+#define BP_OFFER_CLEARED 0u
+#define BP_OFFER_RAISED 1u
+#define BP_OFFER_HOLD 2u
 struct bp_state_offer {
-	uint64_t rule_uid, transition;
-	uint32_t rule;   /* index in the active rules; UINT32_MAX: none has this uid */
-	uint16_t raised; /* 1, or 0: cleared */
+	uint64_t rule_uid;
+	uint64_t transition; /* BP_OFFER_HOLD: as in struct bp_hold_report */
+	uint32_t rule;       /* index in the active rules; UINT32_MAX: none has this uid */
+	uint16_t state;
 	uint16_t topic_len;
 };
 #define BP_STATE_TOPIC_MAX 4096u
+/* A worker has changed the hold of a rule for a topic, which follows. Longer than a key. */
+struct bp_hold_report {
+	uint64_t rule_uid;
+	uint64_t unix_ns; /* of the change */
+	uint64_t hold;    /* values in a row, or the Unix time of the first one, ns; 0: none */
+	uint8_t client_ip[16];
+	uint16_t topic_len;
+	uint8_t ip6;
+	uint8_t pad[5];
+};
 struct bp_adopt_part {
 	struct bp_ring_tail read;
 	struct bp_ring_data ring;

@@ -52,7 +52,9 @@ struct evaluation {
 	const struct bp_rule *rule;
 	struct bp_rule_reading *reading; /* NULL: the value is given */
 	double value;
-	enum bp_verdict adopt;    /* NOTHING: a value */
+	enum bp_verdict adopt; /* NOTHING: a value, or a hold */
+	bool adopt_hold;
+	uint64_t hold;            /* its word without the mark; 0: none */
 	bool quiet;               /* no raise may begin */
 	uint64_t next_transition; /* of a raise that begins now */
 	/* results */
@@ -113,6 +115,19 @@ static uint64_t word_of_other(const struct evaluation *v, uint64_t word)
 	return raised && (word & NUMBER) < v->transition ? word : RAISED | (v->transition & NUMBER);
 }
 
+/* Other gateways get the raise and the clear of such a rule. */
+static bool is_shared(const struct bp_rule *r)
+{
+	return r->has_clear || r->repeat == BP_REPEAT_ON_CHANGE;
+}
+
+static uint64_t word_of_hold(const struct evaluation *v, uint64_t word)
+{
+	if ((word & RAISED) != 0 && (v->hold != 0 || is_shared(v->rule)))
+		return word;
+	return v->hold != 0 ? HOLDING | v->hold : 0;
+}
+
 static uint32_t float_bits(double value)
 {
 	const float f = (float)value;
@@ -136,7 +151,11 @@ static uint64_t next_word(struct bp_state_change *c, uint64_t word)
 			return word;
 		v->c.value = float_bits(v->value);
 	}
-	word = v->adopt != BP_VERDICT_NOTHING ? word_of_other(v, word) : word_of_value(v, word);
+	if (v->adopt_hold)
+		word = word_of_hold(v, word);
+	else
+		word = v->adopt != BP_VERDICT_NOTHING ? word_of_other(v, word)
+						      : word_of_value(v, word);
 	v->is_raised = word & RAISED;
 	return word;
 }
@@ -188,7 +207,7 @@ static void keep_last(struct evaluation *v, uint64_t topic_hash, struct bp_rule_
 		.undo = undo,
 	};
 
-	if (v->adopt != BP_VERDICT_NOTHING) {
+	if (v->adopt != BP_VERDICT_NOTHING || v->adopt_hold) {
 		if (v->is_raised != v->was_raised)
 			bp_rule_last_other(&l);
 	} else if (v->is_raised && !v->was_raised) {
@@ -285,4 +304,44 @@ enum bp_state_loss bp_rule_state_adopt(struct bp_rule_state *table, uint64_t len
 
 	evaluate(&v, topic_hash, NULL);
 	return v.c.loss;
+}
+
+enum bp_state_loss bp_rule_state_adopt_hold(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, uint64_t hold, uint64_t now_ns)
+{
+	struct evaluation v = {
+		.c = {.table = table,
+			.len = len,
+			.now_ns = now_ns,
+			.client = FLEET_CLIENT,
+			.keeps_client = true},
+		.rule = rule,
+		.adopt_hold = true,
+		.hold = hold & LOW,
+	};
+
+	/* in the quiet time a complete hold continues */
+	if (rule->hold == BP_HOLD_COUNT && v.hold > rule->hold_count)
+		v.hold = rule->hold_count;
+	evaluate(&v, topic_hash, NULL);
+	return v.c.loss;
+}
+
+bool bp_rule_hold_changed(const struct bp_rule *rule, const struct bp_rule_undo *u,
+	uint64_t topic_hash, uint64_t now_ns, uint64_t *hold)
+{
+	const uint64_t word = u != NULL ? u->new_word : 0;
+
+	/* the record can be of the last alarm of the pair */
+	if (rule->hold == BP_HOLD_NONE || u == NULL || u->entry == UINT64_MAX ||
+		u->old_key != bp_state_key(rule->uid, topic_hash, BP_STATE_OF_PAIR))
+		return false;
+	if ((word & RAISED) == 0)
+		*hold = word & HOLDING ? word & LOW : 0;
+	else if (is_shared(rule))
+		*hold = 0;
+	else
+		*hold = rule->hold == BP_HOLD_COUNT ? rule->hold_count
+						    : (now_ns - rule->hold_ns) & LOW;
+	return true;
 }

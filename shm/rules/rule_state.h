@@ -35,6 +35,8 @@ struct bp_rule_state {
 	_Atomic uint32_t value;  /* its value, as the bits of a float: for people */
 } __attribute__((aligned(16)));  /* key and word are swapped together */
 
+struct bp_rule_undo;
+
 /* The result of an evaluated value. */
 enum bp_verdict { BP_VERDICT_NOTHING, BP_VERDICT_RAISED, BP_VERDICT_CLEARED };
 
@@ -101,6 +103,19 @@ enum bp_verdict bp_rule_evaluate(struct bp_rule_state *table, uint64_t len,
 enum bp_state_loss bp_rule_state_adopt(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, enum bp_verdict verdict,
 	uint64_t transition, uint64_t now_ns);
+
+/*
+ * A hold in progress, as the gateways of a fleet share it: the number of values in a row, or the
+ * time of the first one, by the clock of now_ns; 0: there is none. Returns whether the evaluation
+ * that wrote the record has changed it; false also for a rule without hold. A raised pair has none,
+ * unless its rule raises on every value and never clears: then the hold is complete.
+ */
+bool bp_rule_hold_changed(const struct bp_rule *rule, const struct bp_rule_undo *u,
+	uint64_t topic_hash, uint64_t now_ns, uint64_t *hold);
+/* Another gateway has changed the hold: it is the same here then, unless the pair is raised. The
+ * rule has a hold. */
+enum bp_state_loss bp_rule_state_adopt_hold(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, uint64_t hold, uint64_t now_ns);
 
 /* The state of a pair, as another process reads it. */
 struct bp_rule_state_view {

@@ -81,7 +81,9 @@ static void read_rules(struct bp_metrics *m, const struct bp_metric *row)
 {
 	static const struct outcome list[] = {{"raised", RULE(raised)}, {"cleared", RULE(cleared)},
 		{"adopted", RULE(adopted)}, {"conflict", RULE(conflicts)}, {"full", RULE(full)},
-		{"too_large", RULE(too_large)}, {"invalid", RULE(invalid)}};
+		{"too_large", RULE(too_large)}, {"invalid", RULE(invalid)},
+		{"client_full", RULE(client_full)}, {"hold", RULE(holds)},
+		{"hold_adopted", RULE(holds_adopted)}};
 
 	for (size_t i = 0; shares(m) && i < sizeof(list) / sizeof(list[0]); i++)
 		bp_metric_count(m, BP_LABELS({row->labels, list[i].label}),
@@ -139,7 +141,8 @@ static const struct bp_metric fleet[] = {
 	FLEET("alarm_pairs", BP_METRIC_GAUGE, NULL, read_fleet, pairs,
 		"Pairs of rule and topic whose state is known in the fleet"),
 	BY("alarm_states", "result", read_rules,
-		"Raised and cleared states by result; conflict: raised at two gateways"),
+		"Raised and cleared states by result; conflict: raised at two gateways; hold: "
+		"changes of holds"),
 	{.name = NULL},
 };
 

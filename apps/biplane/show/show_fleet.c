@@ -110,9 +110,10 @@ static json_t *alarms(const struct bp_shm_fleet *f)
 static json_t *alarm_states(const struct bp_shm_fleet *f)
 {
 	static const struct named changes[] = {{"raised", AT(raised)}, {"cleared", AT(cleared)},
-		{"adopted", AT(adopted)}, {"conflict", AT(conflicts)}};
-	static const struct named not_shared[] = {
-		{"full", AT(full)}, {"too_large", AT(too_large)}, {"invalid", AT(invalid)}};
+		{"adopted", AT(adopted)}, {"conflict", AT(conflicts)}, {"hold", AT(holds)},
+		{"hold_adopted", AT(holds_adopted)}};
+	static const struct named not_shared[] = {{"full", AT(full)}, {"too_large", AT(too_large)},
+		{"invalid", AT(invalid)}, {"client_full", AT(client_full)}};
 
 	return json_pack("{so so so}", "pairs", number(load(&f->pairs)), "changes",
 		counters(&f->rules, changes, N(changes)), "not_shared",

@@ -367,6 +367,10 @@
 		"states of alarms that another gateway of the fleet has raised")                   \
 	X(FLEET_STATE_CLEARED, RULE, "states_fleet_cleared",                                       \
 		"states of alarms that another gateway of the fleet has cleared")                  \
+	X(FLEET_HOLD, RULE, "states_fleet_hold",                                                   \
+		"changes of holds by other gateways of the fleet")                                 \
+	X(FLEET_HOLD_NOT_REPORTED, RULE, "states_fleet_hold_not_reported",                         \
+		"changes of holds not shared: ring to the control plane half full")                \
 	X(FLEET_STATE_NO_RULE, RULE, "states_fleet_no_rule",                                       \
 		"states of other gateways not used: no such rule here")                            \
 	X(FLEET_STATE_NOT_STORED, RULE, "states_fleet_not_stored",                                 \

@@ -23,6 +23,10 @@ OF_MARK = 32           # bytes of epoch and version before a record
 CONNECTIONS, INTERVAL = 60, 0.1  # seconds between messages of a connection
 FEVER = {"name": "fever", "topic": "fever/+", "value": "text", "raise": {"above": 80}, "clear": {"below": 75}, "repeat": "on_change",
          "publish": {"topic": "alarm/{topic}"}}
+STUFFY = {"name": "stuffy", "topic": "air/+", "value": "text", "raise": {"above": 80}, "clear": {"below": 75}, "hold": "3 samples",
+          "repeat": "on_change", "publish": {"topic": "alarm/{topic}"}}
+HOLDS = "biplane:plant:alarms:holds"
+OF_HOLD = 1 + 16 + 16  # bytes of number and rule before a hold
 PUBLISHES = 4 + 45 + 19  # where a record has the number of PUBLISH packets that were inspected
 
 
@@ -62,7 +66,7 @@ class Pair:
             "ports": [{"name": s, "device": f"net_af_packet{n},iface=p{i}-{s},framecnt=1024"} for n, s in enumerate(("devices", "cloud"))],
             "bridges": [{"name": "line", "ports": ["devices", "cloud"]}],
             "monitoring": {"history": "off", "capture_buffer": "off", "poll_gap_warning": "off", "worker_stall_timeout": "off"},
-            "mqtt": {"max_rules": 10, "max_connections": 1000, "rules": [overheat(), FEVER], "spool": {"path": str(directory / f"gw{i}.spool")},
+            "mqtt": {"max_rules": 10, "max_connections": 1000, "rules": [overheat(), FEVER, STUFFY], "spool": {"path": str(directory / f"gw{i}.spool")},
                      "publisher": {"broker": f"mqtt://{EDGE_MGMT}", "client_id": f"biplane-{i}"}},
             "fleet": {"name": "plant", "state": {"server": f"redis://127.0.0.1:{REDIS_PORT}"}},
         }
@@ -94,6 +98,11 @@ class Pair:
     def copies(self, gateway):
         """Unacknowledged alarms of a gateway in Redis."""
         return int(self.command("HLEN", f"biplane:plant:alarms:copies:{gateway.config['name']}") or 0)
+
+    def last_hold(self):
+        """Hold and topic of the last change in Redis."""
+        script = "local l = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1) return l[1] and l[1][2][2] or ''"
+        return self.command("EVAL", script, "1", HOLDS)[OF_HOLD:]
 
     def claimed(self, gateway):
         """Alarms of a gateway that others have claimed, and that it does not know of yet."""
@@ -324,6 +333,25 @@ def test_alarms_of_a_dead_gateway(lab, pair, alarms):
     assert len({a["uid"] for a in fever(alarms)}) == len(fever(alarms)) == 32
     by_topic = {f"fever/{i}": [a["state"] for a in fever(alarms) if a["topic"] == f"fever/{i}"] for i in range(21)}
     assert by_topic == {f"fever/{i}": ["raised"] if 10 <= i < 20 else ["raised", "cleared"] for i in range(21)}
+    p.finish()
+
+
+def test_hold_continues_at_another_gateway(lab, pair, alarms):
+    """Two values of a hold of three pass the gateway that dies, the third one the other."""
+    one, two = pair.gateways
+    one.start()
+    pair.use(0)
+    p = Publisher(lab, CLOUD)
+    for value in ("90", "91"):
+        p.publish("air/hall", value, 1).wait_for_publish(20)
+    wait_until("the hold after both values", lambda: pair.last_hold() == b"0000000000000002air/hall")
+    # one or two changes, by the time between the values
+    wait_until("the hold at the second gateway", lambda: two.counter("states_fleet_hold") >= int(pair.command("XLEN", HOLDS)))
+    pair.wait_record(p, 2)
+    kill(one)
+    pair.use(1)
+    p.publish("air/hall", "92", 1).wait_for_publish(20)
+    assert json.loads(alarms.wait_for_topic("alarm/air/hall"))["value"] == 92
     p.finish()
 
 

@@ -51,7 +51,10 @@ static void share_state(void)
 		.conflicts = 31,
 		.full = 32,
 		.too_large = 33,
-		.invalid = 34};
+		.invalid = 34,
+		.client_full = 37,
+		.holds = 38,
+		.holds_adopted = 39};
 	atomic_store(&f->leased, 1);
 	atomic_store(&f->unacknowledged, 35);
 	atomic_store(&f->pairs, 36);
@@ -136,8 +139,9 @@ static void alarms_and_their_states(void **state)
 		"not adopted   invalid 24, no_destination 25, disk_failed 26\n"
 		"\nAlarm states\n"
 		"pairs         36\n"
-		"changes       raised 28, cleared 29, adopted 30, conflict 31\n"
-		"not shared    full 32, too_large 33, invalid 34\n"));
+		"changes       raised 28, cleared 29, adopted 30, conflict 31, hold 38, "
+		"hold_adopted 39\n"
+		"not shared    full 32, too_large 33, invalid 34, client_full 37\n"));
 	free(text);
 	atomic_store(&shm.control->fleet.leased, 0);
 	v = collect(&bp_show_fleet);

@@ -14,6 +14,7 @@
 #include "config/mqtt/settings.h"
 #include "controlplane/alarms/envelope.h"
 #include "controlplane/fleet/alarm_store.h"
+#include "controlplane/mqtt/shared_holds.h"
 #include "controlplane/mqtt/shared_states.h"
 #include "controlplane/process/clock.h"
 #include "tests/unit/services/mqtt/fleet_steps.h"
@@ -240,6 +241,33 @@ static struct result publish(struct gateway *g, const char *value)
 	}
 	bp_ring_release(ring, cursor);
 	return result;
+}
+
+/* What the control plane reads of the worker: changes of holds, and requests for connections. */
+static void take_reports(struct gateway *g)
+{
+	struct bp_ring *ring = &g->rig->shm.adopt_requests[0];
+	uint64_t cursor = bp_ring_tail(ring);
+	const void *p;
+	uint32_t size;
+
+	while ((p = bp_ring_peek(ring, &cursor, &size)) != NULL)
+		if (size > sizeof(struct bp_connection_key))
+			bp_shared_states_hold(g->states, p, size);
+	bp_ring_release(ring, cursor);
+}
+
+/* The Unix time of both gateways is the same. */
+static struct result hold(struct gateway *g, const char *value)
+{
+	const struct rig *other = g->rig == &one ? &two : &one;
+	struct result r;
+
+	if (other->now_ns > g->rig->now_ns)
+		rig_advance(g->rig, other->now_ns - g->rig->now_ns);
+	r = publish(g, value);
+	take_reports(g);
+	return r;
 }
 
 static void both_up(struct fixture *f)
@@ -635,6 +663,247 @@ static void small_hash_is_read(void **state)
 	assert_true(f->gateway[1].up);
 }
 
+static void use_hold(struct fixture *f, uint8_t kind, uint8_t repeat, bool has_clear)
+{
+	struct bp_rule_spec r = rule("r", repeat);
+
+	r.has_clear = has_clear;
+	r.hold = kind;
+	r.hold_count = 3;
+	r.hold_ns = 10000000000ull;
+	both_up(f);
+	use_rule(&one, r);
+	use_rule(&two, r);
+}
+
+/* New rules are active: what is known is offered twice, so counters of the worker have no exact
+ * value here. Two values pass one gateway, the third one the other: the count continues. */
+static void hold_continues_there(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	use_hold(f, BP_HOLD_COUNT, BP_REPEAT_ON_CHANGE, true);
+	assert_int_equal(hold(a, "81").state, 0);
+	assert_int_equal(hold(a, "82").state, 0);
+	RUN(f, rig_count(&two, BP_C_FLEET_HOLD) >= 1);
+	assert_int_equal(number(a, "holds"), 1); /* the first one was replaced by the second */
+	assert_int_equal(number(b, "holds_adopted"), 1);
+	assert_int_equal(hold(b, "83").state, BP_ALARM_RAISED);
+	/* the raise ends it here, too; what this gateway has sent is not adopted */
+	RUN(f, rig_count(&one, BP_C_FLEET_STATE_RAISED) >= 1);
+	assert_int_equal(hold(a, "84").state, 0);
+	assert_int_equal(hold(a, "70").state, BP_ALARM_CLEARED);
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_CLEARED) >= 1 &&
+			rig_count(&one, BP_C_FLEET_HOLD) >= 1);
+	/* none is left over */
+	assert_int_equal(hold(a, "81").state, 0);
+	assert_int_equal(hold(a, "81").state, 0);
+	assert_int_equal(hold(b, "70").state, 0);
+}
+
+static void ended_hold_has_ended_there(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	use_hold(f, BP_HOLD_COUNT, BP_REPEAT_ON_CHANGE, true);
+	hold(a, "81");
+	hold(a, "82");
+	RUN(f, rig_count(&two, BP_C_FLEET_HOLD) >= 1);
+	assert_int_equal(hold(b, "70").state, 0);
+	RUN(f, rig_count(&one, BP_C_FLEET_HOLD) >= 1);
+	assert_int_equal(hold(a, "83").state, 0);
+	assert_int_equal(hold(a, "84").state, 0);
+	assert_int_equal(hold(a, "85").state, BP_ALARM_RAISED);
+}
+
+static void time_of_a_hold_continues_there(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	use_hold(f, BP_HOLD_TIME, BP_REPEAT_ON_CHANGE, true);
+	/* the hold is 9.9 s old when it is adopted, by Unix time; the worker itself did not pause
+	 */
+	two.now_ns += 9900000000ull;
+	rig_advance(&two, 1);
+	assert_int_equal(publish(a, "81").state, 0);
+	take_reports(a);
+	RUN(f, rig_count(&two, BP_C_FLEET_HOLD) >= 1);
+	assert_int_equal(hold(b, "82").state, 0);
+	rig_advance(&two, 150000000ull);
+	assert_int_equal(hold(b, "83").state, BP_ALARM_RAISED);
+}
+
+/* Such a rule has no raise that is shared: a complete hold is. */
+static void complete_hold_without_a_clear(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	use_hold(f, BP_HOLD_COUNT, BP_REPEAT_EVERY, false);
+	hold(a, "81");
+	hold(a, "82");
+	assert_int_equal(hold(a, "83").state, BP_ALARM_RAISED);
+	RUN(f, rig_count(&two, BP_C_FLEET_HOLD) >= 1);
+	assert_int_equal(hold(b, "84").state, BP_ALARM_RAISED);
+	assert_int_equal(hold(b, "70").state, 0);
+	RUN(f, rig_count(&one, BP_C_FLEET_HOLD) >= 1 && number(b, "holds") >= 1);
+	RUN(f, hold(a, "85").state == 0);
+}
+
+static void report(struct gateway *g, unsigned client, const char *topic, uint64_t unix_ns)
+{
+	uint8_t bytes[sizeof(struct bp_hold_report) + 64];
+	struct bp_hold_report r = {.rule_uid = 7,
+		.unix_ns = unix_ns,
+		.hold = 1,
+		.client_ip = {10, 0, 0, (uint8_t)client},
+		.topic_len = (uint16_t)strlen(topic)};
+
+	memcpy(bytes, &r, sizeof(r));
+	memcpy(bytes + sizeof(r), topic, r.topic_len);
+	bp_shared_states_hold(g->states, bytes, (uint32_t)sizeof(r) + r.topic_len);
+}
+
+/* A device that publishes on ever new topics has its share of the holds; others have theirs. */
+static void holds_of_a_client_are_bounded(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0];
+	const unsigned more = 100;
+	char topic[32];
+
+	both_up(f);
+	for (unsigned i = 0; i < BP_HOLDS_CLIENT_MAX + more; i++) {
+		snprintf(topic, sizeof(topic), "t/%u", i);
+		report(a, 1, topic, bp_unix_ns());
+	}
+	assert_int_equal(number(a, "hold_pairs"), BP_HOLDS_CLIENT_MAX);
+	assert_int_equal(number(a, "client_full"), more);
+	report(a, 2, "t/other", bp_unix_ns());
+	assert_int_equal(number(a, "hold_pairs"), BP_HOLDS_CLIENT_MAX + 1);
+	RUN(f, number(a, "holds") == BP_HOLDS_CLIENT_MAX + 1);
+	RUN(f, number(&f->gateway[1], "holds_adopted") == BP_HOLDS_CLIENT_MAX + 1);
+}
+
+/* All gateways together: the pair that changed first is forgotten. */
+static void holds_are_bounded(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0];
+	char text[96];
+
+	both_up(f);
+	for (unsigned i = 0; i < BP_HOLDS_MAX + 100; i++) {
+		const int n = snprintf(text, sizeof(text), "h%016x%016x%016xt/%u", 1 + i, 7, 1, i);
+
+		bp_shared_states_state(a->states, text, (size_t)n);
+	}
+	assert_int_equal(number(a, "hold_pairs"), BP_HOLDS_MAX);
+	assert_int_equal(number(a, "holds_adopted"), BP_HOLDS_MAX + 100);
+	assert_int_equal(number(a, "full"), 0);
+}
+
+/* Another tenant of Redis: nothing is read outside of a text, and no time of the future counts. */
+static void holds_are_not_believed(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+	static const char *const value[] = {"h", "h0000000000000001",
+		"h000000000000000100000000000000010000000000000001",
+		"h00000000000000000000000000000001000000000000000"
+		"1t/x",
+		"hffffffffffffffff0000000000000001000000000000000"
+		"1t/x",
+		"h0000000000000001000000000000000g000000000000000"
+		"1t/x",
+		"h0000000000000001000000000000000100000000000000"
+		"01t/#"};
+	char words[256];
+
+	use_hold(f, BP_HOLD_COUNT, BP_REPEAT_ON_CHANGE, true);
+	for (unsigned i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
+		snprintf(words, sizeof(words), "xadd biplane:plant:alarms:holds '*' s '%s'",
+			value[i]);
+		(void)test_redis_cli(&f->redis, words);
+	}
+	RUN(f, number(b, "invalid") == sizeof(value) / sizeof(value[0]));
+	/* a rule that is not here, and a hold that the rule cannot have: as one that is complete */
+	(void)test_redis_cli(&f->redis, "xadd biplane:plant:alarms:holds '*' s "
+					"h00000000000000010000000000000001ffffffffffffffff"
+					"t/x");
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_NO_RULE) >= 1);
+	snprintf(words, sizeof(words),
+		"xadd biplane:plant:alarms:holds '*' s h0000000000000001%016" PRIx64
+		"fffffffffffffffft/x",
+		bp_ruleset_rule(one.rules, 0)->uid);
+	(void)test_redis_cli(&f->redis, words);
+	RUN(f, rig_count(&two, BP_C_FLEET_HOLD) >= 1);
+	assert_int_equal(publish(b, "81").state, BP_ALARM_RAISED);
+	/* a raised state stays raised */
+	snprintf(words, sizeof(words),
+		"xadd biplane:plant:alarms:holds '*' s h0000000000000002%016" PRIx64
+		"0000000000000000t/x",
+		bp_ruleset_rule(one.rules, 0)->uid);
+	(void)test_redis_cli(&f->redis, words);
+	RUN(f, number(b, "holds_adopted") == 3);
+	assert_int_equal(publish(b, "82").state, 0);
+	(void)test_redis_cli(&f->redis, "xadd biplane:plant:alarms:holds '*' a b c d");
+	RUN(f, !a->up);
+	(void)test_redis_cli(&f->redis, "del biplane:plant:alarms:holds");
+	RUN(f, a->up && b->up);
+}
+
+/* A damaged data plane. */
+static void reports_are_not_believed(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0];
+	struct bp_hold_report r[2] = {{.hold = 1, .topic_len = 64}};
+
+	bp_shared_states_hold(a->states, r, 8);
+	bp_shared_states_hold(a->states, r, sizeof(r[0]));
+	bp_shared_states_hold(a->states, r, sizeof(r[0]) + 8); /* another length */
+	report(a, 1, "t/#", 1);
+	report(a, 1, "t/x", UINT64_MAX);
+	assert_int_equal(number(a, "invalid"), 5);
+	assert_int_equal(number(a, "hold_pairs"), 0);
+}
+
+/* A gateway that was stopped reports a hold of before: it does not replace the newer one. */
+static void late_report_changes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+	const uint64_t now = bp_unix_ns();
+
+	both_up(f);
+	report(b, 1, "t/x", now);
+	RUN(f, number(a, "holds_adopted") == 1);
+	report(a, 1, "t/x", now - 1000000000);
+	report(a, 1, "t/y", now);
+	RUN(f, number(b, "holds_adopted") == 1);
+	assert_int_equal(number(a, "holds"), 1);
+}
+
+/* Redis without free memory: the connection remains, and the next change is sent. */
+static void hold_that_redis_refuses(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	both_up(f);
+	(void)test_redis_cli(&f->redis, "config set maxmemory 1");
+	report(a, 1, "t/x", bp_unix_ns());
+	RUN(f, number(a, "holds") == 1);
+	(void)test_redis_cli(&f->redis, "config set maxmemory 0");
+	report(a, 1, "t/y", bp_unix_ns());
+	RUN(f, number(b, "holds_adopted") == 1);
+	assert_true(a->up);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -658,6 +927,16 @@ int main(void)
 		CASE(redis_has_no_memory),
 		CASE(repeated_states_leave_places),
 		CASE(small_hash_is_read),
+		CASE(hold_continues_there),
+		CASE(ended_hold_has_ended_there),
+		CASE(time_of_a_hold_continues_there),
+		CASE(complete_hold_without_a_clear),
+		CASE(holds_of_a_client_are_bounded),
+		CASE(holds_are_bounded),
+		CASE(holds_are_not_believed),
+		CASE(reports_are_not_believed),
+		CASE(late_report_changes_nothing),
+		CASE(hold_that_redis_refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -827,6 +827,81 @@ static void undo_of_a_raise_with_evaluations(void **state)
 	free(table);
 }
 
+/* What a gateway of a fleet shares of a value's evaluation. */
+static bool hold_after(struct bp_rule_state *t, const struct bp_rule *rule, double value,
+	uint64_t now_ns, uint64_t *hold)
+{
+	struct bp_rule_undo undo[BP_RULE_UNDOS_MAX] = {
+		{.entry = UINT64_MAX}, {.entry = UINT64_MAX}, {.entry = UINT64_MAX}};
+	uint64_t transition = bp_transition_next(now_ns, 0);
+	enum bp_state_loss loss;
+
+	(void)bp_rule_evaluate_undo(t, 16, rule, 1, 7, value, now_ns, &transition, &loss, undo);
+	return bp_rule_hold_changed(rule, undo, 1, now_ns, hold);
+}
+
+static void changes_of_a_hold(void **state)
+{
+	struct bp_rule r = rule_new();
+	struct bp_rule_state *t = table_new(16);
+	uint64_t hold = 99;
+
+	(void)state;
+	r.hold = BP_HOLD_COUNT;
+	r.hold_count = 3;
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	finish(&r);
+	assert_false(hold_after(t, &r, 1, SECOND, &hold));
+	assert_true(hold_after(t, &r, 90, SECOND, &hold) && hold == 1);
+	assert_true(hold_after(t, &r, 90, SECOND, &hold) && hold == 2);
+	assert_true(hold_after(t, &r, 1, SECOND, &hold) && hold == 0);
+	hold_after(t, &r, 90, SECOND, &hold);
+	hold_after(t, &r, 90, SECOND, &hold);
+	/* the raise is shared, so the hold has ended */
+	assert_true(hold_after(t, &r, 90, SECOND, &hold) && hold == 0);
+	assert_false(hold_after(t, &r, 90, SECOND, &hold));
+	assert_true(hold_after(t, &r, 1, SECOND, &hold) && hold == 0);
+	/* with a quiet time, records are also those of the last alarm: not a hold */
+	r.stateful |= BP_RULE_HAS_LAST;
+	r.repeat = BP_REPEAT_EVERY;
+	r.quiet_ns = SECOND;
+	hold_after(t, &r, 90, 5 * SECOND, &hold);
+	hold_after(t, &r, 90, 5 * SECOND, &hold);
+	assert_true(hold_after(t, &r, 90, 5 * SECOND, &hold) && hold == 3);
+	assert_false(hold_after(t, &r, 90, 7 * SECOND, &hold));
+	r.hold = BP_HOLD_NONE;
+	assert_false(hold_after(t, &r, 1, 9 * SECOND, &hold));
+	free(t);
+}
+
+static void adopts_holds(void **state)
+{
+	struct bp_rule r = rule_new();
+	struct bp_rule_state *t = table_new(16);
+	bool evicted;
+
+	(void)state;
+	r.hold = BP_HOLD_COUNT;
+	r.hold_count = 3;
+	r.has_clear = true;
+	r.clear = (struct bp_condition){BP_COND_LT, 75, 0};
+	finish(&r);
+	assert_int_equal(bp_rule_state_adopt_hold(t, 16, &r, 1, 2, SECOND), BP_STATE_NO_LOSS);
+	assert_int_equal(evaluate(t, 16, &r, 1, 90, SECOND, &evicted), BP_VERDICT_RAISED);
+	/* a raised pair has no hold, and a hold of another gateway ends no alarm */
+	bp_rule_state_adopt_hold(t, 16, &r, 1, 1, SECOND);
+	bp_rule_state_adopt_hold(t, 16, &r, 1, 0, SECOND);
+	assert_int_equal(evaluate(t, 16, &r, 1, 70, SECOND, &evicted), BP_VERDICT_CLEARED);
+	assert_int_equal(entries(t, 16), 0);
+	/* more than the rule needs is complete, and no more */
+	bp_rule_state_adopt_hold(t, 16, &r, 1, UINT64_MAX, SECOND);
+	bp_rule_state_adopt_hold(t, 16, &r, 1, 0, SECOND);
+	assert_int_equal(entries(t, 16), 0);
+	bp_rule_state_adopt_hold(t, 16, &r, 1, UINT64_MAX, SECOND);
+	assert_int_equal(evaluate(t, 16, &r, 1, 90, SECOND, &evicted), BP_VERDICT_RAISED);
+	free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -859,6 +934,8 @@ int main(void)
 		cmocka_unit_test(numbers_of_transitions_rise),
 		cmocka_unit_test(claims_are_not_read_as_states),
 		cmocka_unit_test(undo_of_a_raise_with_evaluations),
+		cmocka_unit_test(changes_of_a_hold),
+		cmocka_unit_test(adopts_holds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_MQTT_SHARED_HOLDS_H
+#define BP_CONTROLPLANE_MQTT_SHARED_HOLDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "controlplane/fleet/alarm_store.h"
+#include "shm/fleet.h"
+#include "shm/layout.h"
+
+/*
+ * Holds in progress, the same at all gateways of a fleet: workers report those that they change,
+ * and the newest change of a pair of rule and topic goes to Redis after BP_HOLDS_COLLAPSE_NS. So a
+ * hold is stored after the position of its connection, and no value counts twice when the
+ * connection moves. A change of another gateway replaces an older one of this gateway.
+ */
+struct bp_shared_holds;
+
+#define BP_HOLDS_MAX 16384u       /* pairs; the one that changed first is forgotten */
+#define BP_HOLDS_CLIENT_MAX 1024u /* of one client address (IPv6: a /64), from this gateway */
+#define BP_HOLDS_COLLAPSE_NS 100000000ull
+
+struct bp_shared_holds_owner {
+	/* The index of an active rule; UINT32_MAX: there is none with this uid. */
+	uint32_t (*rule_of)(void *arg, uint64_t rule_uid);
+	void *arg;
+	struct bp_fleet_rule_counters *counters;
+};
+
+/* NULL: no memory. */
+struct bp_shared_holds *bp_shared_holds_new(
+	struct bp_shm *shm, const struct bp_shared_holds_owner *owner);
+void bp_shared_holds_free(struct bp_shared_holds *h);
+/* A report of a worker (struct bp_hold_report and a topic): untrusted. */
+void bp_shared_holds_report(struct bp_shared_holds *h, const void *bytes, uint32_t len);
+/* A change in Redis: untrusted. */
+void bp_shared_holds_state(struct bp_shared_holds *h, const void *bytes, size_t len);
+/* Sends what is due. */
+void bp_shared_holds_tick(struct bp_shared_holds *h, struct bp_alarm_store *store);
+/* Offers to the worker what others have changed. False: its ring is full. *offered_to: the end of
+ * the last offer in the ring. */
+bool bp_shared_holds_offer(struct bp_shared_holds *h, uint64_t *offered_to);
+/* The worker may have lost its states, or has other rules. */
+void bp_shared_holds_offer_again(struct bp_shared_holds *h);
+uint32_t bp_shared_holds_number(const struct bp_shared_holds *h);
+
+#endif
