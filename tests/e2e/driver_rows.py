@@ -2,6 +2,7 @@
 """docs/reference/drivers.md: a row of its table for each driver. A test determines the cells and compares them."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from frames import LOCAL_ETHERTYPE, ethernet, ip4, tcp
@@ -41,7 +42,7 @@ def flows():
 def segments():
     """Two segments to the broker's port, the second with a wrong checksum."""
     ips = ("10.95.0.3", "10.95.0.4")
-    return [ethernet(*THERE, 0x0800, ip4(*ips, 6, tcp(*ips, 4000, 1883, b"\xc0\x00", seq=1 + 2 * n, bad_sum=n == 1)))
+    return [ethernet(*THERE, 0x0800, ip4(*ips, 6, tcp(*ips, 4000, 1883, b"\xc0\x00" * 3, seq=1 + 6 * n, bad_sum=n == 1)))
             for n in range(2)]
 
 
@@ -61,13 +62,13 @@ def mtu_limit(text):
     return int(found[1] or found[2])
 
 
-def wakeup(g):
+def wakeup(g, sleeps=SLEEPS):
     """How a worker without traffic waits."""
     def slept():
         counters = {c["name"]: c["count"] for c in g.show("counters")["counters"]}
         return counters["worker_sleeps"], counters["worker_sleep_ns"]
     count, ns = slept()
-    wait_until("the worker to sleep", lambda: slept()[0] >= count + SLEEPS, 60)
+    wait_until("the worker to sleep", lambda: slept()[0] >= count + sleeps, 60)
     count_after, ns_after = slept()
     return "events" if (ns_after - ns) / (count_after - count) > WAKES_NS else "naps"
 
@@ -97,6 +98,48 @@ def cells_of(g):
 
 def offload_cells(g):
     return {k: v for k, v in cells_of(g).items() if k in COLUMNS}
+
+
+def send(sender, receiver, frames):
+    """All of them arrive, unchanged."""
+    sender.send(*frames)
+    wait_until("all frames to arrive", lambda: not Counter(frames) - Counter(receiver.frames()))
+
+
+def longer_frame(g, names, dev, cloud, mtu):
+    """What becomes of a frame above the MTU."""
+    before, frame = fault_counters(g, names), too_long_frame(THERE, mtu)
+    try:
+        dev.send(frame)
+    except OSError:
+        return "refused by the kernel"
+
+    def received():
+        return sum(p["hw_rx_bytes"] for p in g.show("ports")["ports"])
+    for n in range(2):  # the statistics of the NIC that are read second are newer than the frame
+        seen = received()
+        send(dev, cloud, [ethernet(*THERE, LOCAL_ETHERTYPE, bytes([n]) * 100)])
+        wait_until("the statistics of the port to be read", lambda seen=seen: received() > seen)
+    if frame in cloud.frames():
+        return "forwarded"
+    after = fault_counters(g, names)
+    counted = ", ".join(k for k in after if after[k] != before[k])
+    return f"dropped: {counted}" if counted else "dropped, not counted"
+
+
+def row_of(g, names, dev, cloud, mtu, sent=None):
+    """The cells of a gateway between two interfaces. sent: the MTU of the senders, if lower."""
+    row = {"Wakeup": wakeup(g)}
+    send(dev, cloud, segments())
+    wait_until("the segments", lambda: (g.counter("segments"), g.counter("segments_bad_checksum")) == (1, 1))
+    for (sender, receiver), frames in zip(((dev, cloud), (cloud, dev)), flows(), strict=True):
+        send(sender, receiver, frames)
+    row["Two workers"] = distribution(g)
+    for sender, receiver, addresses in ((dev, cloud, THERE), (cloud, dev, BACK)):
+        send(sender, receiver, long_frames(addresses, min(mtu, sent or mtu)))
+    row["Longer frames"] = longer_frame(g, names, dev, cloud, mtu)
+    g.balanced()
+    return {**row, **offload_cells(g)}
 
 
 def fault_counters(g, names):

@@ -39,7 +39,10 @@ class Nic:
 
 
 def pci(n):
-    return f"0000:00:{FIRST_SLOT + n:02x}.0"
+    """The address of a NIC: at this slot, or behind the root port that is there."""
+    slot = f"0000:00:{FIRST_SLOT + n:02x}.0"
+    behind = list(Path(f"/sys/bus/pci/devices/{slot}").glob("0000:??:00.0"))
+    return behind[0].name if behind else slot
 
 
 def call(*argv):

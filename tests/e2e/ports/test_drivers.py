@@ -10,7 +10,7 @@ from itertools import chain
 import captures
 import pytest
 
-from driver_rows import (BACK, THERE, check_row, distribution, fault_counters, flows, long_frames, mtu_limit, offload_cells, segments,
+from driver_rows import (THERE, check_row, distribution, fault_counters, flows, long_frames, mtu_limit, offload_cells, row_of, segments,
                          too_long_frame, wakeup)
 from lab import wait_until
 from vhost_lab import Gateway, Peer
@@ -82,45 +82,15 @@ def mtus(lab, driver):
             lab.set_mtu(ns, 1500)
 
 
-def send(sender, receiver, frames):
-    """All of them arrive, unchanged."""
-    sender.send(*frames)
-    wait_until("all frames to arrive", lambda: not Counter(frames) - Counter(receiver.frames()))
-
-
-def longer_frame(g, dev, cloud, mtu):
-    """What becomes of a frame above the MTU."""
-    before, frame = fault_counters(g, NAMES), too_long_frame(THERE, mtu)
-    try:
-        dev.send(frame)
-    except OSError:
-        return "refused by the kernel"
-    send(dev, cloud, segments()[:1])
-    if frame in cloud.frames():
-        return "forwarded"
-    after = fault_counters(g, NAMES)
-    return "dropped: " + ", ".join(k for k in after if after[k] != before[k])
-
-
 @pytest.mark.parametrize("driver", DEVICES)
 def test_row_of_an_interface(lab, gateway, driver):
     with mtus(lab, driver):
         g, mtu = started(gateway, driver)
         sides = [interface(lab, driver, name, mtu) for name in NAMES]
         with Tap(lab, "dev", sides[0]) as dev, Tap(lab, "cloud", sides[1]) as cloud:
-            row = {"Driver": driver, "Wakeup": wakeup(g)}
-            send(dev, cloud, segments())
-            wait_until("the segments", lambda: (g.counter("segments"), g.counter("segments_bad_checksum")) == (1, 1))
-            for (sender, receiver), frames in zip(((dev, cloud), (cloud, dev)), flows(), strict=True):
-                send(sender, receiver, frames)
-            row["Two workers"] = distribution(g)
             (link,) = json.loads(lab.run("dev", "ip", "-j", "link", "show", sides[0]).stdout)
-            for sender, receiver, addresses in ((dev, cloud, THERE), (cloud, dev, BACK)):
-                send(sender, receiver, long_frames(addresses, min(mtu, link["mtu"])))
-            row["Longer frames"] = longer_frame(g, dev, cloud, mtu)
-        row["Largest MTU"] = "of the interface" if driver == "net_af_packet" else str(mtu)
-        check_row({**row, **offload_cells(g)})
-        g.balanced()
+            row = row_of(g, NAMES, dev, cloud, mtu, link["mtu"])
+        check_row({"Driver": driver, "Largest MTU": "of the interface" if driver == "net_af_packet" else str(mtu), **row})
 
 
 def memif(directory, name, role, number):
