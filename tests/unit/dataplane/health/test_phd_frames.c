@@ -275,7 +275,7 @@ static void kernel_state(void **state)
 	rig_expect_kernel(&h.r,
 		bp_exception_classify(h.worker[0]->router.classes, g.b, g.len, false), A, g.b,
 		g.len);
-	health_counted(&h, BP_C_PUNT_ETHERTYPE, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PUNT_VLAN, 1, BP_C_COUNT);
 	other = h.gateway; /* another port, and an address that is not ours */
 	other.port++;
 	f = wire_frame(false, &h.device, &other, (struct bytes[]){one(1)});
