@@ -184,7 +184,7 @@ static __rte_noinline void enforce_pieces(struct batch *b, uint32_t i)
 	uint8_t whole[WHOLE_MAX];
 	const void *p;
 
-	bp_hint_get(m, f);
+	bp_hinted_frame(b->r.w, m, f);
 	if (!is_own(m) || m->pkt_len > sizeof(whole)) {
 		decide(b, i, NULL);
 		return;
@@ -214,7 +214,7 @@ static void enforce(void *arg, uint32_t i)
 		return;
 	}
 	if (b->r.b.kind[i] != BP_BURST_PARSED)
-		bp_hint_get(m, &b->r.b.parsed[i]);
+		bp_hinted_frame(b->r.w, m, &b->r.b.parsed[i]);
 	decide(b, i, rte_mbuf_refcnt_read(m) == 1 ? rte_pktmbuf_mtod(m, uint8_t *) : NULL);
 }
 

@@ -38,7 +38,7 @@ static __rte_noinline void bp_reading_add_other(struct bp_reading *r, uint32_t i
 	if (m->hash.fdir.hi & BP_HINT_DEFAULT)
 		r->b.kind[i] = bp_kind_of(r->w, m, r->b.frame[i]);
 	if (r->b.kind[i] == BP_BURST_PARSED)
-		bp_hint_get(m, &r->b.parsed[i]);
+		bp_hinted_frame(r->w, m, &r->b.parsed[i]);
 }
 
 /* A traced frame takes the general path, which reports each evaluated rule. */
@@ -46,7 +46,7 @@ static __rte_noinline void bp_reading_generally(struct bp_reading *r, uint16_t n
 {
 	for (uint16_t i = 0; i < n; i++) {
 		if (r->b.kind[i] != BP_BURST_PARSED)
-			bp_hint_get(r->m[i], &r->b.parsed[i]);
+			bp_hinted_frame(r->w, r->m[i], &r->b.parsed[i]);
 		r->b.kind[i] = BP_BURST_PARSED;
 	}
 }
@@ -88,7 +88,7 @@ static inline bool bp_reading_frame(struct bp_reading *r, uint32_t i, struct bp_
 	struct bp_frame *f = &r->b.parsed[i];
 
 	if (r->b.kind[i] != BP_BURST_PARSED)
-		bp_hint_get(r->m[i], f);
+		bp_hinted_frame(r->w, r->m[i], f);
 	return bp_segment_frame(r->w, r->m[i], f, piece);
 }
 

@@ -44,17 +44,28 @@ static __rte_noinline bool bp_gather(
 
 /*
  * A connection through subinterfaces has another VLAN, or none, in its other direction: only its
- * addresses identify it.
+ * addresses identify it. A priority tag has no VLAN.
  */
-static inline void bp_forget_vlan(const struct bp_router *r, uint8_t port, struct bp_frame *f)
+static __rte_noinline void bp_forget_vlan(
+	const struct bp_worker *w, const struct rte_mbuf *m, struct bp_frame *f)
 {
-	if (f->vlan_inner == 0 && bp_be16(f->data + 12) == BP_ETHER_VLAN &&
-		r->vlan[port][f->vlan_outer] != 0)
+	if (m->port < BP_MAX_PORTS && !bp_is_originated(m) && w->onward[m->port] == BP_EDGE_IP4 &&
+		f->vlan_inner == 0 && bp_be16(f->data + 12) == BP_ETHER_VLAN &&
+		w->router.vlan[m->port][f->vlan_outer] != 0)
 		f->vlan_outer = 0;
 }
 
-/* Completes a frame of bp_hint_get(); `piece`: BP_PIECES_MAX of them. False: it must not be read,
- * counted. */
+/* The frame of an mbuf with a hint, as inspection identifies its connection. */
+static inline void bp_hinted_frame(
+	const struct bp_worker *w, const struct rte_mbuf *m, struct bp_frame *f)
+{
+	bp_hint_get(m, f);
+	if (unlikely(f->vlan_outer != 0))
+		bp_forget_vlan(w, m, f);
+}
+
+/* Completes a frame of bp_hinted_frame(); `piece`: BP_PIECES_MAX of them. False: it must not be
+ * read, counted. */
 static inline bool bp_segment_frame(
 	struct bp_worker *w, const struct rte_mbuf *m, struct bp_frame *f, struct bp_piece *piece)
 {
@@ -67,8 +78,6 @@ static inline bool bp_segment_frame(
 	if ((w->checks_ingress || f->to_broker) && !bp_is_originated(m)) {
 		f->port = (uint8_t)(m->port + 1);
 		f->routed = w->checks_ingress && w->onward[m->port] == BP_EDGE_IP4;
-		if (unlikely(f->routed && f->vlan_outer != 0))
-			bp_forget_vlan(&w->router, (uint8_t)m->port, f);
 	}
 	sum = bp_rx_sum(
 		w, m, f->ip6 ? NULL : f->data + f->l3, (uint32_t)(f->data[f->l3] & 0x0f) * 4);

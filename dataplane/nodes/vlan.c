@@ -46,6 +46,8 @@ bool bp_vlan_push(const struct bp_router *r, struct rte_mbuf *m)
 	uint8_t *from = rte_pktmbuf_mtod(m, uint8_t *), addresses[ADDRESSES];
 	uint8_t *to;
 
+	if (unlikely(tag == 0)) /* it was deleted */
+		return false;
 	memcpy(addresses, from, sizeof(addresses));
 	to = (uint8_t *)rte_pktmbuf_prepend(m, BP_VLAN_TAG);
 	if (unlikely(to == NULL))

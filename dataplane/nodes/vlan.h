@@ -21,7 +21,7 @@ bool bp_vlan_pop(const struct bp_router *r, struct rte_mbuf *m);
 
 /*
  * Adds the tag of subinterface m->port; then m->port is its port. False: the frame has no headroom,
- * and is unchanged.
+ * or the subinterface was deleted; the frame is unchanged.
  */
 bool bp_vlan_push(const struct bp_router *r, struct rte_mbuf *m);
 

@@ -4,6 +4,7 @@
  * test_routing_random.c has the others.
  */
 #include "biplane/counters/general.h"
+#include "biplane/counters/mqtt.h"
 #include "tests/unit/dataplane/forwarding/routing_rig.h"
 
 #define UP (BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL)
@@ -253,6 +254,72 @@ static void no_headroom_for_a_tag(void **state)
 	rig_stop(&r);
 }
 
+/* ---- inspection ---- */
+
+#define INSPECTS                                                                                   \
+	ROUTER "mqtt:\n"                                                                           \
+	       "  publisher: {broker: \"mqtt://127.0.0.1\"}\n"
+#define ACK 0x10
+
+/* A segment of a client in VLAN `ID` of port a, or of the broker, which is behind port b. */
+struct talk {
+	struct rig *r;
+	uint32_t sent[2]; /* bytes, by the client and by the broker */
+};
+
+static void say(struct talk *t, bool broker, uint8_t flags, const char *payload, uint8_t len)
+{
+	struct packet p = ip4(broker ? "10.4.0.2" : "10.9.1.1", 64, 40u + len), want;
+	uint8_t *ip = p.bytes + 14, *tcp = ip + 20;
+
+	memcpy(ip + 12, broker ? (uint8_t[]){10, 9, 1, 1} : (uint8_t[]){10, 4, 0, 2}, 4);
+	ip[9] = 6;
+	checksum4(ip);
+	memset(tcp, 0, 20);
+	bp_put_be16(tcp, broker ? 1883 : 40000);
+	bp_put_be16(tcp + 2, broker ? 40000 : 1883);
+	bp_put_be32(tcp + 4, t->sent[broker]);
+	bp_put_be32(tcp + 8, flags & ACK ? t->sent[!broker] : 0);
+	tcp[12] = 0x50;
+	tcp[13] = flags;
+	bp_put_be16(tcp + 14, 65535);
+	memcpy(tcp + 20, payload, len);
+	t->sent[broker] += len + (flags >> 1 & 1);
+	if (broker) {
+		memcpy(p.bytes, mac_of[B], 6);
+		want = tagged(forwarded(p, A, host_v), ID);
+	} else {
+		want = forwarded(p, B, host_b);
+		p = tagged(p, ID);
+	}
+	rig_put_flags(t->r, broker ? B : A, p.bytes, p.len,
+		RTE_MBUF_F_RX_IP_CKSUM_GOOD | RTE_MBUF_F_RX_L4_CKSUM_GOOD);
+	rig_walk(t->r);
+	rig_expect(t->r, broker ? A : B, want.bytes, want.len);
+}
+
+/* The directions of a connection have different tags, and are one connection. */
+static void a_connection_through_a_subinterface_is_inspected(void **state)
+{
+	struct rig r;
+	struct talk t = {.r = &r, .sent = {1000, 9000}};
+
+	start_with(&r, INSPECTS);
+	set_sub(&r, SUB, A, ID, UP);
+	set_neighbor(&r, SUB, "10.4.0.2", host_v);
+	set_route(&r, "10.4.0.0", 24, BP_ROUTE_UNICAST, SUB, NULL);
+	say(&t, false, 0x02, "", 0);
+	say(&t, true, 0x02 | ACK, "", 0);
+	say(&t, false, ACK, "", 0);
+	say(&t, false, ACK, "\x10\x0d\x00\x04MQTT\x04\x02\x00\x3c\x00\x01k", 15);
+	say(&t, true, ACK, "\x20\x02\x00\x00", 4);
+	say(&t, false, ACK, "\x30\x05\x00\x01t90", 7);
+	say(&t, true, ACK, "", 0);
+	assert_int_equal(rig_counter(&r, BP_C_CONN_OPENED), 1);
+	assert_int_equal(rig_counter(&r, BP_C_MQTT_PUBLISH), 1);
+	rig_stop(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +332,7 @@ int main(void)
 		cmocka_unit_test(as_many_as_there_may_be),
 		cmocka_unit_test(a_damaged_table),
 		cmocka_unit_test(no_headroom_for_a_tag),
+		cmocka_unit_test(a_connection_through_a_subinterface_is_inspected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
