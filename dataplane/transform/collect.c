@@ -171,6 +171,18 @@ static inline bool for_us(const struct port *p, const uint8_t *frame)
 	return p->routed ? ((to ^ p->mac) << 16) == 0 : (to & 1) == 0;
 }
 
+/* The same for the MAC address of the subinterface of a tagged frame. */
+static bool for_subinterface(
+	const struct bp_worker *w, const struct port *p, const uint8_t *frame, uint32_t len)
+{
+	uint8_t interface;
+
+	if (!p->routed || len < BP_ETHER_HDR + BP_VLAN_TAG || bp_be16(frame + 12) != BP_ETHER_VLAN)
+		return false;
+	interface = bp_router_vlan(&w->router, (uint8_t)p->number, bp_be16(frame + BP_ETHER_HDR));
+	return interface != BP_NO_INTERFACE && bp_mac_word(frame) == w->router.rx_mac[interface];
+}
+
 static inline unsigned rule_of(
 	const struct bp_transform_worker *t, const struct port *p, const struct bp_datagram *d)
 {
@@ -203,7 +215,8 @@ static __rte_noinline uint8_t classify(struct bp_transform_worker *t, const stru
 	if (unlikely(m->nb_segs != 1))
 		(void)rte_pktmbuf_linearize(m); /* if one of its buffers has enough tailroom */
 	frame = rte_pktmbuf_mtod(m, const uint8_t *);
-	if (m->data_len < BP_ETHER_HDR || p->down || !for_us(p, frame))
+	if (m->data_len < BP_ETHER_HDR || p->down ||
+		!(for_us(p, frame) || for_subinterface(t->worker, p, frame, m->data_len)))
 		return p->behind;
 	if (likely(bp_datagram_parse(frame, m->data_len, m->pkt_len, &d)))
 		verdict = m->nb_segs == 1 ? BP_TRANSFORM_SAMPLE_TAKEN : BP_TRANSFORM_SAMPLE_SHAPE;

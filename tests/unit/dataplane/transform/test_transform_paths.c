@@ -72,6 +72,44 @@ static void results_are_routed(void **state)
 	x_stop(&x);
 }
 
+/* Also in the VLAN of a subinterface, whose MAC address may differ from that of its port. */
+static void results_of_a_subinterface_are_routed(void **state)
+{
+	struct bp_interface_info vlan = {
+		.flags = BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL,
+		.mtu = 1500,
+		.parent = A,
+		.vlan_id = 100,
+		.mac = {0x02, 0, 0, 0, 0, 0x0e},
+		.name = "a.100",
+	};
+	struct bp_transform_receiver to = x_receiver("10.1.0.9", 20000, 0.5);
+	struct xrig x;
+	struct udp u;
+
+	to.flags |= BP_TRANSFORM_MAC;
+	begin(&x, A);
+	x_add_source(&x.file, "10.0.0.0/24", &to, 1);
+	start_router(&x);
+	assert_int_equal(bp_fib_interface_set(x.r.writer, BP_MAX_INTERFACES, &vlan), BP_FIB_DONE);
+	to.flags &= ~(unsigned)BP_TRANSFORM_MAC;
+	for (unsigned i = 0; i < 3; i++) {
+		u = x_reading(0);
+		u.vlan[0] = i == 1 ? 200 : 100;
+		u.dst_mac = i == 2 ? 0x0c : 0x0e; /* another VLAN, another station */
+		agg_put_udp(&x.r, A, &u);
+	}
+	rig_walk(&x.r);
+	u = x_result(0, &to);
+	u.src_mac = 0x0b;
+	u.dst_mac = 0x99;
+	u.hops = 63;
+	agg_expect_udp(&x.r, B, &u);
+	rig_expect_none(&x.r, B);
+	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_READING), 1);
+	x_stop(&x);
+}
+
 /* A reading for the gateway's own address comes back from there, with 64 hops to go. */
 static void routed_and_reflected(void **state)
 {
@@ -342,6 +380,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(results_are_routed),
+		cmocka_unit_test(results_of_a_subinterface_are_routed),
 		cmocka_unit_test(routed_and_reflected),
 		cmocka_unit_test(routed_ip6),
 		cmocka_unit_test(link_down_sends_no_frame),
