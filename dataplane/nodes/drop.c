@@ -5,6 +5,16 @@
 #include "biplane/counters/general.h"
 #include "dataplane/capture/capture_points.h"
 #include "dataplane/nodes/nodes.h"
+#include "dataplane/nodes/vlan.h"
+
+/* Captures show frames of subinterfaces as their port received them. */
+static __rte_noinline void capture(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++)
+		if (bp_is_subinterface(m[i]->port) && rte_mbuf_refcnt_read(m[i]) == 1)
+			(void)bp_vlan_push(&w->router, m[i]);
+	bp_capture_dropped(w, m, n);
+}
 
 static uint16_t drop_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
@@ -22,7 +32,7 @@ static uint16_t drop_process(
 		bp_count(w, reason, 1);
 	}
 	if (unlikely(w->capture_drops))
-		bp_capture_dropped(w, m, nb_objs);
+		capture(w, m, nb_objs);
 	rte_pktmbuf_free_bulk(m, nb_objs);
 	return nb_objs;
 }
