@@ -42,7 +42,11 @@ static bool alive(const struct bp_mac_table *t, uint64_t e, uint64_t mono_ns)
 
 static uint64_t bucket_of(const struct bp_mac_table *t, uint64_t mac, uint8_t bridge)
 {
-	return bp_fold((mac | (uint64_t)bridge << 48) ^ t->key[0], t->key[1]) & t->mask;
+	/* Addresses of one vendor have equal distances: for a few keys, one multiplication would
+	 * put many of them into the same buckets. */
+	const uint64_t h = bp_fold((mac | (uint64_t)bridge << 48) ^ t->key[0], t->key[1]);
+
+	return bp_fold(h ^ t->key[1], 0x9e3779b97f4a7c15ull) & t->mask;
 }
 
 /*
