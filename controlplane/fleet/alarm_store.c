@@ -173,6 +173,9 @@ _Static_assert(BP_ALARM_STATES_INFLIGHT <= INFLIGHT_MAX / 2, "the other half is 
 #define CHANGES_PAGE 64u
 /* Gateways that are connected read all; one that starts needs those that may still continue. */
 #define HOLDS_KEPT 4096
+/* What is older is not read: below the age that the receiver refuses, as a change is stored later
+ * than its time. */
+#define HOLDS_NS (BP_RULE_STATE_IDLE_NS - 60000000000ull)
 /* Changes that are read from before the first connection; the stream has about 65,536. */
 #define REPLAY_MAX 131072u
 
@@ -214,7 +217,7 @@ struct bp_alarm_store {
 	char change[CHANGE_MAX]; /* the last one that was read; "": not known */
 	bool polling;
 	char hold[CHANGE_MAX]; /* the same of the holds */
-	bool polling_holds;
+	bool polling_holds, holds_read;
 	uint64_t checked_ns; /* for timeouts */
 	uint64_t polled_ns;  /* all changes before this time are known; 0: none */
 	/* The changes from before this process. */
@@ -390,15 +393,17 @@ void bp_alarm_store_add_hold(struct bp_alarm_store *s, const void *bytes, size_t
 			WORD(bytes, len)});
 }
 
-/* From the first one on: the receiver knows the newest of each pair. */
+/* The receiver knows the newest of each pair. */
 static void poll_holds(struct bp_alarm_store *s)
 {
-	char from[CHANGE_MAX + 1] = "-";
+	char from[CHANGE_MAX + 1];
 
 	if (s->polling_holds)
 		return;
 	if (s->hold[0] != '\0')
 		snprintf(from, sizeof(from), "(%s", s->hold);
+	else
+		snprintf(from, sizeof(from), "%llu", (bp_unix_ns() - HOLDS_NS) / 1000000);
 	s->polling_holds = true;
 	read_stream(s, POLL_HOLDS, s->key[HOLDS], from);
 }
@@ -425,6 +430,11 @@ void bp_alarm_store_list_states(struct bp_alarm_store *s)
 	s->replay[0] = '\0';
 	s->replayed = 0;
 	replay(s);
+}
+
+bool bp_alarm_store_holds_read(const struct bp_alarm_store *s)
+{
+	return s->holds_read;
 }
 
 uint64_t bp_alarm_store_polled_ns(const struct bp_alarm_store *s)
@@ -638,7 +648,9 @@ static void on_changes(struct bp_alarm_store *s, const struct bp_resp *r, uint64
 static void on_holds(struct bp_alarm_store *s, const struct bp_resp *r)
 {
 	s->polling_holds = false;
-	if (take_changes(s, r, s->hold, false) == CHANGES_PAGE && bp_alarm_store_ready(s))
+	if (take_changes(s, r, s->hold, false) < CHANGES_PAGE)
+		s->holds_read = bp_redis_link_is_up(s->link);
+	else if (bp_alarm_store_ready(s))
 		poll_holds(s);
 }
 
@@ -779,7 +791,7 @@ static void on_down(void *arg, enum bp_fleet_error why, const char *text)
 		"no connection to Redis for copies of alarms; alarms are published without a copy");
 	s->first = s->n = 0;
 	s->bytes = 0;
-	s->polling = s->polling_holds = false;
+	s->polling = s->polling_holds = s->holds_read = false;
 	s->change[0] = s->hold[0] = '\0';
 	s->owner.failed(s->owner.arg, why, text);
 	s->owner.down(s->owner.arg);

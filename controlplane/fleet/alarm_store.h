@@ -116,6 +116,9 @@ void bp_alarm_store_add_hold(struct bp_alarm_store *s, const void *bytes, size_t
  * cleared what the worker still has as raised. */
 void bp_alarm_store_list_states(struct bp_alarm_store *s);
 void bp_alarm_store_poll_states(struct bp_alarm_store *s);
+/* Whether all changes of holds that were stored before the connection, and that are not too old,
+ * have been read. */
+bool bp_alarm_store_holds_read(const struct bp_alarm_store *s);
 /* All changes that were stored before this time (monotonic) have been read. */
 uint64_t bp_alarm_store_polled_ns(const struct bp_alarm_store *s);
 void bp_alarm_store_list_taken(struct bp_alarm_store *s);

@@ -34,7 +34,8 @@ struct bp_connections {
 	void *known_arg;
 	void (*hold)(void *arg, const void *bytes, uint32_t len);
 	void *hold_arg;
-	uint64_t waiting_ns; /* since when requests wait for it; 0: they do not */
+	uint64_t holds_to[BP_MAX_WORKERS]; /* in the rings: those before are read */
+	uint64_t waiting_ns;               /* since when requests wait for it; 0: they do not */
 	struct bp_fleet_connection_counters counters, shown; /* shown: in the segment */
 };
 
@@ -275,10 +276,30 @@ static bool must_wait(struct bp_connections *c)
 	return true;
 }
 
+/* Changes of holds do not wait with the requests: older changes of others that are offered
+ * meanwhile would replace them. */
+static void read_holds(struct bp_connections *c)
+{
+	for (unsigned w = 0; w < c->shm->workers; w++) {
+		struct bp_ring *ring = &c->shm->adopt_requests[w];
+		const uint64_t tail = bp_ring_tail(ring), end = bp_ring_written(ring);
+		uint64_t *cursor = &c->holds_to[w];
+		const void *p;
+		uint32_t size;
+
+		if (*cursor < tail || *cursor > end)
+			*cursor = tail;
+		while ((p = bp_ring_peek(ring, cursor, &size)) != NULL)
+			if (size > sizeof(struct bp_connection_key) && c->hold != NULL)
+				c->hold(c->hold_arg, p, size);
+	}
+}
+
 static void read_requests(void *arg)
 {
 	struct bp_connections *c = arg;
 
+	read_holds(c);
 	if (must_wait(c))
 		return;
 	for (unsigned w = 0; w < c->shm->workers; w++) {
@@ -287,14 +308,13 @@ static void read_requests(void *arg)
 		const void *p;
 		uint32_t size;
 
-		while ((p = bp_ring_peek(ring, &cursor, &size)) != NULL) {
+		while (cursor < c->holds_to[w] &&
+			(p = bp_ring_peek(ring, &cursor, &size)) != NULL) {
 			struct bp_connection_key k;
 
 			if (size == sizeof(k)) {
 				memcpy(&k, p, sizeof(k));
 				request(c, w, &k);
-			} else if (size > sizeof(k) && c->hold != NULL) {
-				c->hold(c->hold_arg, p, size);
 			}
 		}
 		bp_ring_release(ring, cursor);

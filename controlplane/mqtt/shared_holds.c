@@ -23,9 +23,9 @@
 /* Changes from a clock that is ahead would hide those of others. */
 #define AHEAD_NS 5000000000ull
 #define SEND_MAX 64u /* in one tick */
-/* Text: 'h' and the number of the change, the rule's uid and the hold, as 16 hexadecimal digits
- * each; then the topic. */
-#define TEXT_HEAD (BP_ALARM_STATE_HEAD + 32u)
+/* Text: 'h' and the number of the change, the rule's uid, the hold and the gateway, as 16
+ * hexadecimal digits each; then the topic. */
+#define TEXT_HEAD (BP_ALARM_STATE_HEAD + 48u)
 
 /* DUE: to be sent; the others are known. */
 enum list { DUE, KNOWN, LISTS };
@@ -36,10 +36,10 @@ struct hold {
 	uint64_t rule_uid, hold;
 	uint64_t number; /* of the last change: its Unix time, as of a transition */
 	uint64_t changed_ns;
-	uint16_t client; /* its number plus 1; 0: of another gateway */
+	uint16_t client; /* its number plus 1; 0: it has no share of a client */
 	uint16_t topic_len;
 	uint8_t list;
-	bool offered;
+	bool own, offered; /* own: the last change is of this gateway */
 	char uid[BP_ALARM_UID_TEXT];
 	char topic[];
 };
@@ -52,6 +52,7 @@ struct bp_shared_holds {
 	struct hold *bucket[BUCKETS];
 	uint16_t of_client[CLIENTS];
 	uint32_t n;
+	bool read; /* all changes in Redis, since the connection */
 };
 
 static struct hold **bucket_of(struct bp_shared_holds *h, const char *uid)
@@ -77,6 +78,13 @@ static void set_client(struct bp_shared_holds *h, struct hold *e, uint16_t clien
 		h->of_client[client - 1]++;
 }
 
+static void withdraw(struct bp_shared_holds *h, struct hold *e)
+{
+	if (e->offered)
+		TAILQ_REMOVE(&h->offers, e, offer_entry);
+	e->offered = false;
+}
+
 static void drop(struct bp_shared_holds *h, struct hold *e)
 {
 	struct hold **at = bucket_of(h, e->uid);
@@ -85,8 +93,7 @@ static void drop(struct bp_shared_holds *h, struct hold *e)
 		at = &(*at)->next;
 	*at = e->next;
 	TAILQ_REMOVE(&h->list[e->list], e, entry);
-	if (e->offered)
-		TAILQ_REMOVE(&h->offers, e, offer_entry);
+	withdraw(h, e);
 	set_client(h, e, 0);
 	h->n--;
 	free(e);
@@ -141,6 +148,20 @@ static bool take(struct bp_shared_holds *h, struct hold *e, uint16_t client)
 	return true;
 }
 
+/* Newer than what is known of the pair. The worker has it: nothing is offered. False: it is older,
+ * or the same. */
+static bool set_own(struct bp_shared_holds *h, struct hold *e, uint64_t number, uint64_t hold)
+{
+	if (number < e->number || (e->number != 0 && hold == e->hold))
+		return false;
+	/* two changes can have one time */
+	e->number = number > e->number ? number : e->number + 1;
+	e->hold = hold;
+	e->own = true;
+	withdraw(h, e);
+	return true;
+}
+
 static void change(struct bp_shared_holds *h, const struct bp_hold_report *r, const char *topic)
 {
 	const uint64_t number = r->unix_ns >> BP_TRANSITION_SHIFT;
@@ -150,9 +171,8 @@ static void change(struct bp_shared_holds *h, const struct bp_hold_report *r, co
 
 	bp_state_uid(r->rule_uid, topic, r->topic_len, uid);
 	e = find(h, uid);
-	/* pairs that hold nothing are not known */
-	if (e == NULL && r->hold == 0)
-		return;
+	/* also one that holds nothing: Redis can have an older change, and after a restart no pair
+	 * is known */
 	if (e == NULL && h->of_client[client - 1] < BP_HOLDS_CLIENT_MAX) {
 		e = add(h, r->rule_uid, topic, r->topic_len, uid);
 		if (e == NULL)
@@ -160,14 +180,11 @@ static void change(struct bp_shared_holds *h, const struct bp_hold_report *r, co
 	}
 	if (e == NULL || !take(h, e, client)) {
 		h->owner.counters->client_full++;
+		if (e != NULL)
+			(void)set_own(h, e, number, r->hold);
 		return;
 	}
-	if (number < e->number || (e->number != 0 && r->hold == e->hold))
-		return; /* another gateway has changed it since, or it is the same */
-	/* two changes can have one time */
-	e->number = number > e->number ? number : e->number + 1;
-	e->hold = r->hold;
-	if (e->list == DUE)
+	if (!set_own(h, e, number, r->hold) || e->list == DUE)
 		return;
 	e->changed_ns = bp_mono_ns();
 	move(h, e, DUE);
@@ -192,17 +209,17 @@ void bp_shared_holds_report(struct bp_shared_holds *h, const void *bytes, uint32
 	h->owner.counters->invalid++;
 }
 
-static void send_one(struct hold *e, struct bp_alarm_store *store)
+static void send_one(const struct bp_shared_holds *h, struct hold *e, struct bp_alarm_store *store)
 {
 	char text[TEXT_HEAD + BP_STATE_TOPIC_MAX + 1];
 
-	snprintf(text, sizeof(text), "h%016" PRIx64 "%016" PRIx64 "%016" PRIx64, e->number,
-		e->rule_uid, e->hold);
+	snprintf(text, sizeof(text), "h%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64,
+		e->number, e->rule_uid, e->hold, h->owner.gateway);
 	memcpy(text + TEXT_HEAD, e->topic, e->topic_len);
 	bp_alarm_store_add_hold(store, text, TEXT_HEAD + (size_t)e->topic_len);
 }
 
-/* ---- of other gateways ---- */
+/* ---- in Redis ---- */
 
 static void offer(struct bp_shared_holds *h, struct hold *e)
 {
@@ -212,18 +229,27 @@ static void offer(struct bp_shared_holds *h, struct hold *e)
 	TAILQ_INSERT_TAIL(&h->offers, e, offer_entry);
 }
 
+/* A clock that is ahead, and a hold that all others have forgotten. */
+static bool is_in_time(uint64_t number)
+{
+	const uint64_t now = bp_unix_ns();
+
+	return number >= (now - KEPT_NS) >> BP_TRANSITION_SHIFT &&
+	       number <= (now + AHEAD_NS) >> BP_TRANSITION_SHIFT;
+}
+
 void bp_shared_holds_state(struct bp_shared_holds *h, const void *bytes, size_t len)
 {
 	const char *text = bytes, *topic = text + TEXT_HEAD;
 	char uid[BP_ALARM_UID_TEXT];
-	uint64_t number, rule_uid, hold;
+	uint64_t number, rule_uid, hold, gateway;
 	struct hold *e;
 
 	if (len <= TEXT_HEAD || len - TEXT_HEAD > BP_STATE_TOPIC_MAX || text[0] != 'h' ||
 		!bp_state_hex(text + 1, &number) ||
 		!bp_state_hex(text + BP_ALARM_STATE_HEAD, &rule_uid) ||
-		!bp_state_hex(text + BP_ALARM_STATE_HEAD + 16, &hold) || number == 0 ||
-		number > (bp_unix_ns() + AHEAD_NS) >> BP_TRANSITION_SHIFT ||
+		!bp_state_hex(text + BP_ALARM_STATE_HEAD + 16, &hold) ||
+		!bp_state_hex(text + BP_ALARM_STATE_HEAD + 32, &gateway) || !is_in_time(number) ||
 		!bp_mqtt_topic_valid(topic, len - TEXT_HEAD)) {
 		h->owner.counters->invalid++;
 		return;
@@ -233,12 +259,18 @@ void bp_shared_holds_state(struct bp_shared_holds *h, const void *bytes, size_t 
 	if (e == NULL)
 		e = add(h, rule_uid, topic, len - TEXT_HEAD, uid);
 	if (e == NULL || number <= e->number)
-		return; /* also what this gateway has sent */
+		return; /* also what this process has sent */
 	e->number = number;
 	e->hold = hold;
 	e->changed_ns = bp_mono_ns();
 	set_client(h, e, 0);
 	move(h, e, KNOWN);
+	/* of an earlier process: the worker has it, or a newer one */
+	e->own = gateway == h->owner.gateway;
+	if (e->own) {
+		withdraw(h, e);
+		return;
+	}
 	h->owner.counters->holds_adopted++;
 	offer(h, e);
 }
@@ -265,7 +297,7 @@ static void send_due(struct bp_shared_holds *h, struct bp_alarm_store *store)
 		e = TAILQ_FIRST(&h->list[DUE]);
 		if (e == NULL || now - e->changed_ns < BP_HOLDS_COLLAPSE_NS)
 			return;
-		send_one(e, store);
+		send_one(h, e, store);
 		h->owner.counters->holds++;
 		e->changed_ns = now;
 		move(h, e, KNOWN);
@@ -279,24 +311,33 @@ static void expire(struct bp_shared_holds *h)
 	const uint64_t now = bp_mono_ns();
 	struct hold *e;
 
-	/* without a connection, what is due is of no use later */
-	while ((e = TAILQ_FIRST(&h->list[DUE])) != NULL && now - e->changed_ns > ENDED_NS)
-		move(h, e, KNOWN);
+	while ((e = TAILQ_FIRST(&h->list[DUE])) != NULL && now - e->changed_ns > KEPT_NS)
+		drop(h, e);
+	/* without a connection, Redis can have older changes that are still to be read */
 	while ((e = TAILQ_FIRST(&h->list[KNOWN])) != NULL &&
-		now - e->changed_ns > (e->hold == 0 ? ENDED_NS : KEPT_NS))
+		now - e->changed_ns > (e->hold == 0 && h->read ? ENDED_NS : KEPT_NS))
 		drop(h, e);
 }
 
 void bp_shared_holds_tick(struct bp_shared_holds *h, struct bp_alarm_store *store)
 {
+	h->read = bp_alarm_store_holds_read(store);
 	send_due(h, store);
 	expire(h);
+}
+
+void bp_shared_holds_down(struct bp_shared_holds *h)
+{
+	h->read = false;
 }
 
 bool bp_shared_holds_offer(struct bp_shared_holds *h, uint64_t *offered_to)
 {
 	struct hold *e;
 
+	/* a later change may replace one that was read */
+	if (!h->read)
+		return TAILQ_EMPTY(&h->offers);
 	while ((e = TAILQ_FIRST(&h->offers)) != NULL && make_offer(h, e)) {
 		TAILQ_REMOVE(&h->offers, e, offer_entry);
 		e->offered = false;
@@ -310,7 +351,7 @@ void bp_shared_holds_offer_again(struct bp_shared_holds *h)
 	struct hold *e;
 
 	TAILQ_FOREACH(e, &h->list[KNOWN], entry)
-	if (e->client == 0)
+	if (!e->own)
 		offer(h, e);
 }
 

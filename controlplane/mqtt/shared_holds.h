@@ -14,7 +14,8 @@
  * Holds in progress, the same at all gateways of a fleet: workers report those that they change,
  * and the newest change of a pair of rule and topic goes to Redis after BP_HOLDS_COLLAPSE_NS. So a
  * hold is stored after the position of its connection, and no value counts twice when the
- * connection moves. A change of another gateway replaces an older one of this gateway.
+ * connection moves. A change of another gateway replaces an older one of this gateway. Those of
+ * this gateway are not offered to its worker, also after a restart of the control plane.
  */
 struct bp_shared_holds;
 
@@ -26,6 +27,7 @@ struct bp_shared_holds_owner {
 	/* The index of an active rule; UINT32_MAX: there is none with this uid. */
 	uint32_t (*rule_of)(void *arg, uint64_t rule_uid);
 	void *arg;
+	uint64_t gateway; /* a hash of the name of this one */
 	struct bp_fleet_rule_counters *counters;
 };
 
@@ -37,10 +39,12 @@ void bp_shared_holds_free(struct bp_shared_holds *h);
 void bp_shared_holds_report(struct bp_shared_holds *h, const void *bytes, uint32_t len);
 /* A change in Redis: untrusted. */
 void bp_shared_holds_state(struct bp_shared_holds *h, const void *bytes, size_t len);
+/* There is no connection: all changes will be read again. */
+void bp_shared_holds_down(struct bp_shared_holds *h);
 /* Sends what is due. */
 void bp_shared_holds_tick(struct bp_shared_holds *h, struct bp_alarm_store *store);
-/* Offers to the worker what others have changed. False: its ring is full. *offered_to: the end of
- * the last offer in the ring. */
+/* Offers to the worker what others have changed, once all changes have been read. False: not yet,
+ * or its ring is full. *offered_to: the end of the last offer in the ring. */
 bool bp_shared_holds_offer(struct bp_shared_holds *h, uint64_t *offered_to);
 /* The worker may have lost its states, or has other rules. */
 void bp_shared_holds_offer_again(struct bp_shared_holds *h);

@@ -433,6 +433,7 @@ void bp_shared_states_down(struct bp_shared_states *s)
 	struct pair *p;
 
 	s->in_flight = 0;
+	bp_shared_holds_down(s->holds);
 	while ((p = TAILQ_FIRST(&s->list[SENT])) != NULL)
 		move(s, p, p->repeated ? REPEAT : TO_SEND);
 }
@@ -524,15 +525,15 @@ void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *st
 	if (bp_alarm_store_ready(store))
 		bp_alarm_store_poll_states(store);
 	bp_shared_states_send(s, store);
+	bp_shared_holds_tick(s->holds, store);
 	offer_again(s);
 	(void)offer_all(s); /* a full ring: the rest at the next tick */
-	bp_shared_holds_tick(s->holds, store);
 	expire(s);
 }
 
 /* ---- life cycle ---- */
 
-struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm)
+struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm, const char *gateway)
 {
 	struct bp_shared_states *s = calloc(1, sizeof(*s));
 
@@ -545,9 +546,10 @@ struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm)
 		TAILQ_INIT(&s->list[i]);
 	TAILQ_INIT(&s->offers);
 	s->bucket = calloc(BUCKETS, sizeof(struct pair *));
-	s->holds = bp_shared_holds_new(
-		shm, &(struct bp_shared_holds_owner){
-			     .rule_of = index_of, .arg = s, .counters = &s->counters});
+	s->holds = bp_shared_holds_new(shm, &(struct bp_shared_holds_owner){.rule_of = index_of,
+						    .arg = s,
+						    .gateway = hash_name(gateway, strlen(gateway)),
+						    .counters = &s->counters});
 	if (s->bucket == NULL || s->holds == NULL) {
 		bp_shared_states_free(s);
 		return NULL;

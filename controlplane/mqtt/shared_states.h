@@ -19,7 +19,8 @@ struct bp_shm;
  * (services/mqtt/fleet_states.c). The identity of a pair is a hash of the rule's definition and the
  * topic. The number of a transition decides which of two states is newer.
  */
-struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm); /* NULL without memory */
+/* gateway: the name of this one. NULL: no memory. */
+struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm, const char *gateway);
 void bp_shared_states_free(struct bp_shared_states *s);
 
 /* A hold that a worker of this gateway has changed; untrusted. */

@@ -102,7 +102,8 @@ class Pair:
     def last_hold(self):
         """Hold and topic of the last change in Redis."""
         script = "local l = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1) return l[1] and l[1][2][2] or ''"
-        return self.command("EVAL", script, "1", HOLDS)[OF_HOLD:]
+        text = self.command("EVAL", script, "1", HOLDS)
+        return text[OF_HOLD:OF_HOLD + 16] + text[OF_HOLD + 32:]  # between them, the gateway
 
     def claimed(self, gateway):
         """Alarms of a gateway that others have claimed, and that it does not know of yet."""

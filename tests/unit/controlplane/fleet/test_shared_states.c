@@ -102,9 +102,9 @@ static void start_control(struct fixture *f, unsigned i)
 		.arg = g};
 	char name[8], err[512];
 
-	g->states = bp_shared_states_new(&g->rig->shm);
-	assert_non_null(g->states);
 	snprintf(name, sizeof(name), "gw%u", i);
+	g->states = bp_shared_states_new(&g->rig->shm, name);
+	assert_non_null(g->states);
 	g->store = bp_alarm_store_new(f->base, &f->config->fleet, name, &owner, err, sizeof(err));
 	assert_non_null(g->store);
 }
@@ -672,6 +672,7 @@ static void use_hold(struct fixture *f, uint8_t kind, uint8_t repeat, bool has_c
 	r.hold_count = 3;
 	r.hold_ns = 10000000000ull;
 	both_up(f);
+	one.now_ns = two.now_ns = bp_unix_ns(); /* old holds are not adopted */
 	use_rule(&one, r);
 	use_rule(&two, r);
 }
@@ -695,7 +696,7 @@ static void hold_continues_there(void **state)
 	assert_int_equal(hold(a, "84").state, 0);
 	assert_int_equal(hold(a, "70").state, BP_ALARM_CLEARED);
 	RUN(f, rig_count(&two, BP_C_FLEET_STATE_CLEARED) >= 1 &&
-			rig_count(&one, BP_C_FLEET_HOLD) >= 1);
+			number(a, "holds") + number(a, "holds_adopted") >= 2);
 	/* none is left over */
 	assert_int_equal(hold(a, "81").state, 0);
 	assert_int_equal(hold(a, "81").state, 0);
@@ -793,11 +794,13 @@ static void holds_are_bounded(void **state)
 {
 	struct fixture *f = *state;
 	struct gateway *a = &f->gateway[0];
-	char text[96];
+	const uint64_t first = (bp_unix_ns() >> BP_TRANSITION_SHIFT) - BP_HOLDS_MAX;
+	char text[112];
 
 	both_up(f);
 	for (unsigned i = 0; i < BP_HOLDS_MAX + 100; i++) {
-		const int n = snprintf(text, sizeof(text), "h%016x%016x%016xt/%u", 1 + i, 7, 1, i);
+		const int n = snprintf(text, sizeof(text), "h%016" PRIx64 "%016x%016x%016xt/%u",
+			first + i, 7, 1, 1, i);
 
 		bp_shared_states_state(a->states, text, (size_t)n);
 	}
@@ -806,48 +809,53 @@ static void holds_are_bounded(void **state)
 	assert_int_equal(number(a, "full"), 0);
 }
 
+static void add_hold(
+	struct fixture *f, uint64_t unix_ns, uint64_t rule_uid, uint64_t value, const char *topic)
+{
+	char words[256];
+
+	snprintf(words, sizeof(words),
+		"xadd biplane:plant:alarms:holds '*' s "
+		"h%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "0000000000000001%s",
+		unix_ns >> BP_TRANSITION_SHIFT, rule_uid, value, topic);
+	(void)test_redis_cli(&f->redis, words);
+}
+
+#define ONE "0000000000000001"
+
 /* Another tenant of Redis: nothing is read outside of a text, and no time of the future counts. */
 static void holds_are_not_believed(void **state)
 {
 	struct fixture *f = *state;
 	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
-	static const char *const value[] = {"h", "h0000000000000001",
-		"h000000000000000100000000000000010000000000000001",
-		"h00000000000000000000000000000001000000000000000"
-		"1t/x",
-		"hffffffffffffffff0000000000000001000000000000000"
-		"1t/x",
-		"h0000000000000001000000000000000g000000000000000"
-		"1t/x",
-		"h0000000000000001000000000000000100000000000000"
-		"01t/#"};
-	char words[256];
+	static const struct {
+		const char *number; /* NULL: of the present */
+		const char *rest;
+	} value[] = {{"", ""}, {NULL, ""}, {NULL, ONE ONE ONE},
+		{"0000000000000000", ONE ONE ONE "t/x"}, {ONE, ONE ONE ONE "t/x"},
+		{"ffffffffffffffff", ONE ONE ONE "t/x"}, {NULL, "000000000000000g" ONE ONE "t/x"},
+		{NULL, ONE ONE "000000000000000gt/x"}, {NULL, ONE ONE ONE "t/#"}};
+	const uint64_t now = bp_unix_ns();
+	char words[256], text[17];
+	uint64_t uid;
 
 	use_hold(f, BP_HOLD_COUNT, BP_REPEAT_ON_CHANGE, true);
+	uid = bp_ruleset_rule(one.rules, 0)->uid;
+	snprintf(text, sizeof(text), "%016" PRIx64, now >> BP_TRANSITION_SHIFT);
 	for (unsigned i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
-		snprintf(words, sizeof(words), "xadd biplane:plant:alarms:holds '*' s '%s'",
-			value[i]);
+		snprintf(words, sizeof(words), "xadd biplane:plant:alarms:holds '*' s 'h%s%s'",
+			value[i].number != NULL ? value[i].number : text, value[i].rest);
 		(void)test_redis_cli(&f->redis, words);
 	}
 	RUN(f, number(b, "invalid") == sizeof(value) / sizeof(value[0]));
 	/* a rule that is not here, and a hold that the rule cannot have: as one that is complete */
-	(void)test_redis_cli(&f->redis, "xadd biplane:plant:alarms:holds '*' s "
-					"h00000000000000010000000000000001ffffffffffffffff"
-					"t/x");
+	add_hold(f, now, 1, UINT64_MAX, "t/x");
 	RUN(f, rig_count(&two, BP_C_FLEET_STATE_NO_RULE) >= 1);
-	snprintf(words, sizeof(words),
-		"xadd biplane:plant:alarms:holds '*' s h0000000000000001%016" PRIx64
-		"fffffffffffffffft/x",
-		bp_ruleset_rule(one.rules, 0)->uid);
-	(void)test_redis_cli(&f->redis, words);
+	add_hold(f, now, uid, UINT64_MAX, "t/x");
 	RUN(f, rig_count(&two, BP_C_FLEET_HOLD) >= 1);
 	assert_int_equal(publish(b, "81").state, BP_ALARM_RAISED);
 	/* a raised state stays raised */
-	snprintf(words, sizeof(words),
-		"xadd biplane:plant:alarms:holds '*' s h0000000000000002%016" PRIx64
-		"0000000000000000t/x",
-		bp_ruleset_rule(one.rules, 0)->uid);
-	(void)test_redis_cli(&f->redis, words);
+	add_hold(f, now + 1000000, uid, 0, "t/x");
 	RUN(f, number(b, "holds_adopted") == 3);
 	assert_int_equal(publish(b, "82").state, 0);
 	(void)test_redis_cli(&f->redis, "xadd biplane:plant:alarms:holds '*' a b c d");
@@ -886,6 +894,112 @@ static void late_report_changes_nothing(void **state)
 	report(a, 1, "t/y", now);
 	RUN(f, number(b, "holds_adopted") == 1);
 	assert_int_equal(number(a, "holds"), 1);
+}
+
+/* The first values of a pair pass gateway a; its control plane is restarted, and the next value,
+ * which ends the hold, arrives meanwhile. */
+static void restart_while_a_hold_ends(struct fixture *f)
+{
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	use_hold(f, BP_HOLD_COUNT, BP_REPEAT_ON_CHANGE, true);
+	assert_int_equal(hold(a, "81").state, 0);
+	assert_int_equal(hold(a, "82").state, 0);
+	RUN(f, number(b, "holds_adopted") == 1);
+	report(b, 2, "t/last", bp_unix_ns()); /* the last change in Redis */
+	RUN(f, number(b, "holds") == 1);
+	stop_control(a);
+	assert_int_equal(publish(a, "70").state, 0);
+	start_control(f, 0);
+}
+
+static void stream_is_read(struct fixture *f)
+{
+	RUN(f, number(&f->gateway[0], "hold_pairs") == 2);
+	for (unsigned i = 0; i < 4; i++)
+		run_once(f);
+	RUN(f, bp_ring_used(&one.shm.adopt_offers[0]) == 0);
+}
+
+static void ended_hold_has_ended_after_a_restart(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	restart_while_a_hold_ends(f);
+	take_reports(a);
+	stream_is_read(f);
+	assert_int_equal(hold(a, "83").state, 0);
+	assert_int_equal(hold(a, "84").state, 0);
+	/* others get the end, too */
+	RUN(f, number(b, "holds_adopted") >= 2);
+	assert_int_equal(hold(a, "85").state, BP_ALARM_RAISED);
+}
+
+static void own_hold_is_not_offered_after_a_restart(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0];
+
+	restart_while_a_hold_ends(f);
+	stream_is_read(f);
+	assert_int_equal(hold(a, "83").state, 0);
+	assert_int_equal(hold(a, "84").state, 0);
+	assert_int_equal(hold(a, "85").state, BP_ALARM_RAISED);
+}
+
+/* Of a gateway that was stopped since. */
+static void old_hold_does_not_continue(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *b = &f->gateway[1];
+	const uint64_t now = bp_unix_ns(), old = now - 86400000000000ull;
+	uint64_t uid;
+
+	use_hold(f, BP_HOLD_TIME, BP_REPEAT_ON_CHANGE, true);
+	uid = bp_ruleset_rule(one.rules, 0)->uid;
+	rig_advance(&two, 60000000000ull); /* the worker has run for longer than the hold */
+	add_hold(f, old, uid, old, "t/x");
+	add_hold(f, now, uid, now, "t/last");
+	RUN(f, number(b, "holds_adopted") >= 1);
+	for (unsigned i = 0; i < 4; i++)
+		run_once(f);
+	RUN(f, bp_ring_used(&two.shm.adopt_offers[0]) == 0);
+	assert_int_equal(publish(b, "81").state, 0);
+	assert_int_equal(number(b, "holds_adopted"), 1);
+	assert_int_equal(number(b, "invalid"), 1);
+}
+
+/* The stream has more than one page: a hold that ended in a later one is not offered before. */
+static void all_changes_are_read_before_an_offer(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t now = bp_unix_ns() - 1000000000;
+	struct gateway *b = &f->gateway[1];
+	char words[512];
+	uint64_t uid, end;
+
+	use_hold(f, BP_HOLD_COUNT, BP_REPEAT_ON_CHANGE, true);
+	uid = bp_ruleset_rule(one.rules, 0)->uid;
+	stop_control(b);
+	add_hold(f, now, uid, 2, "t/x");
+	snprintf(words, sizeof(words),
+		"eval \"for i = 1, 300 do redis.call('XADD', 'biplane:plant:alarms:holds', '*', "
+		"'s', 'h%016" PRIx64 ONE ONE ONE "t/' .. i) end\" 0",
+		now >> BP_TRANSITION_SHIFT);
+	(void)test_redis_cli(&f->redis, words);
+	start_control(f, 1);
+	end = test_now_ns() + TEST_DEADLINE_NS;
+	while (number(b, "hold_pairs") < 301) {
+		assert_true(test_now_ns() < end);
+		bp_shared_states_tick(b->states, b->store);
+		if (!bp_alarm_store_holds_read(b->store))
+			assert_true(bp_ring_used(&two.shm.adopt_offers[0]) == 0);
+		event_base_loop(f->base, EVLOOP_NONBLOCK | EVLOOP_ONCE);
+	}
+	add_hold(f, now + 1000000, uid, 0, "t/x");
+	RUN(f, number(b, "holds_adopted") == 302);
+	RUN(f, bp_ring_used(&two.shm.adopt_offers[0]) == 0);
 }
 
 /* Redis without free memory: the connection remains, and the next change is sent. */
@@ -936,6 +1050,10 @@ int main(void)
 		CASE(holds_are_not_believed),
 		CASE(reports_are_not_believed),
 		CASE(late_report_changes_nothing),
+		CASE(ended_hold_has_ended_after_a_restart),
+		CASE(own_hold_is_not_offered_after_a_restart),
+		CASE(old_hold_does_not_continue),
+		CASE(all_changes_are_read_before_an_offer),
 		CASE(hold_that_redis_refuses),
 	};
 
