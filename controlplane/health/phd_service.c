@@ -238,10 +238,7 @@ static bool ours(void *arg, unsigned ifindex)
 {
 	const struct bp_phd_service *s = arg;
 
-	for (unsigned i = 0; s->fib && i < BP_MAX_INTERFACES; i++)
-		if (s->fib->interfaces[i].info.ifindex == ifindex)
-			return true;
-	return !s->fib;
+	return !s->fib || bp_fib_has_ifindex(s->fib, ifindex);
 }
 
 static int start_udp(struct bp_phd_service *s, int fd, char *err, size_t err_size)

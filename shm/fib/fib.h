@@ -199,6 +199,9 @@ static inline unsigned bp_fib_interfaces(const struct bp_fib *f)
 	return BP_MAX_INTERFACES + (n < BP_MAX_SUBINTERFACES ? n : BP_MAX_SUBINTERFACES);
 }
 
+/* Whether an interface of the kernel is in table interfaces. For the process of the writer. */
+bool bp_fib_has_ifindex(const struct bp_fib *f, uint32_t ifindex);
+
 /* ---- for workers ---- */
 
 /* Before a worker's walk: it holds nothing of the walk before. `*known` is the worker's own copy of

@@ -82,6 +82,19 @@ enum bp_fib_result bp_interface_set(
 	return BP_FIB_DONE;
 }
 
+bool bp_fib_has_ifindex(const struct bp_fib *f, uint32_t ifindex)
+{
+	const unsigned n = bp_fib_interfaces(f);
+
+	for (unsigned i = 0; ifindex != 0 && i < n; i++) {
+		const struct bp_interface_info *info = &f->interfaces[i].info;
+
+		if (info->flags & BP_IF_PRESENT && info->ifindex == ifindex)
+			return true;
+	}
+	return false;
+}
+
 uint64_t bp_interfaces_load(struct bp_fib *f)
 {
 	uint64_t repaired = 0;

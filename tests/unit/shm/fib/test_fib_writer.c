@@ -316,6 +316,32 @@ static void an_interface_is_copied_whole(void **state)
 	assert_int_equal(x.f->interfaces[33].flags, 0);
 }
 
+/* A health device may be behind any of them. */
+static void the_kernel_interfaces_are_found(void **state)
+{
+	const struct bp_interface_info none = {0};
+	struct bp_interface_info info = {.flags = BP_IF_PRESENT, .ifindex = 7};
+
+	assert_false(bp_fib_has_ifindex(x.f, 0)); /* that of entries without a kernel interface */
+	assert_int_equal(bp_fib_interface_set(x.w, 33, &info), BP_FIB_DONE);
+	for (unsigned i = 0; i < BP_MAX_SUBINTERFACES; i += BP_MAX_SUBINTERFACES - 1) {
+		info.ifindex = 100 + i;
+		info.vlan_id = (uint16_t)(1 + i);
+		assert_false(bp_fib_has_ifindex(x.f, info.ifindex));
+		assert_int_equal(
+			bp_fib_interface_set(x.w, BP_MAX_INTERFACES + i, &info), BP_FIB_DONE);
+		assert_true(bp_fib_has_ifindex(x.f, info.ifindex));
+	}
+	assert_true(bp_fib_has_ifindex(x.f, 7));
+	assert_false(bp_fib_has_ifindex(x.f, 8));
+	assert_false(bp_fib_has_ifindex(x.f, 0));
+	assert_int_equal(bp_fib_interface_set(x.w, BP_MAX_INTERFACES, &none), BP_FIB_DONE);
+	assert_false(bp_fib_has_ifindex(x.f, 100));
+	assert_true(bp_fib_has_ifindex(x.f, 100 + BP_MAX_SUBINTERFACES - 1));
+	x.f->interfaces[33].info.flags = 0; /* not configured */
+	assert_false(bp_fib_has_ifindex(x.f, 7));
+}
+
 /* ---- limits ---- */
 
 static void routes_beyond_the_limit_go_to_the_kernel(void **state)
@@ -456,6 +482,7 @@ int main(void)
 		T(what_is_not_set_again_is_swept),
 		T(what_cannot_be_is_refused),
 		T(an_interface_is_copied_whole),
+		T(the_kernel_interfaces_are_found),
 		T(routes_beyond_the_limit_go_to_the_kernel),
 		T(next_hops_beyond_the_limit_go_to_the_kernel),
 		T(groups_beyond_the_limit_go_to_the_kernel),
