@@ -49,7 +49,7 @@ struct bp_router {
 	 */
 	uint32_t tx_mtu[UINT8_MAX + 1];
 	/* Edge for frames that leave by it. Below BP_EDGE_PORT, the node behind it reads the
-	 * interface in m->port. */
+	 * interface: bp_mark_output(). */
 	uint8_t edge[BP_ALL_INTERFACES];
 	/*
 	 * BP_IF_*. BP_IF_NO_FORWARD4 and 6: packets received on it are not forwarded, according to
@@ -71,6 +71,17 @@ struct bp_router {
 static inline uint8_t bp_tag_port(uint32_t tag)
 {
 	return (uint8_t)(tag >> 16);
+}
+
+/* The port of an interface: that of a subinterface, or the number itself. BP_NO_INTERFACE: none. */
+static inline uint16_t bp_router_port(const struct bp_router *r, unsigned interface)
+{
+	uint32_t tag;
+
+	if (!bp_is_subinterface(interface))
+		return (uint16_t)interface;
+	tag = r->tag[interface - BP_MAX_INTERFACES];
+	return (uint16_t)(tag != 0 ? bp_tag_port(tag) : BP_NO_INTERFACE);
 }
 
 /*

@@ -7,6 +7,7 @@
 
 #include "dataplane/forwarding/router.h"
 #include "dataplane/health/worker.h"
+#include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/rewrite.h"
 #include "dataplane/workers/worker.h"
 #include "services/health/token.h"
@@ -31,13 +32,20 @@ bool bp_egress_of(const struct bp_router *r, uint32_t nexthop, const uint8_t add
 bool bp_egress_lookup(
 	const struct bp_router *r, const uint8_t address[16], bool ip6, struct bp_egress *out);
 
+/* Sets the output interface of a frame. */
+static inline void bp_egress_mark(struct rte_mbuf *m, uint8_t interface)
+{
+	/* the bridge must not take it for a frame from one of its ports */
+	m->port = interface;
+	bp_mark_output(m, BP_EDGE_VLAN, interface); /* read by node vlan only */
+}
+
 /* Writes the Ethernet addresses and the output interface of a frame. */
 static inline void bp_egress_apply(
 	const struct bp_router *r, const struct bp_egress *way, struct rte_mbuf *m)
 {
 	bp_ethernet_rewrite(rte_pktmbuf_mtod(m, uint8_t *), way->link, r->tx_mac[way->interface]);
-	/* the bridge must not take it for a frame from one of its ports */
-	m->port = way->interface;
+	bp_egress_mark(m, way->interface);
 }
 
 /*

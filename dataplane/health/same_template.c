@@ -146,8 +146,7 @@ static inline void write_request(const struct bp_phd_burst *t, const struct requ
 	r->m->data_len = (uint16_t)len;
 	r->m->pkt_len = len;
 	r->m->ol_flags = 0;
-	/* the bridge must not take it for a frame from one of its ports */
-	r->m->port = t->cse.interface;
+	bp_egress_mark(r->m, t->cse.interface);
 }
 
 /* A separate function, so that the loop has all registers. */

@@ -38,7 +38,8 @@ static inline bool find_label(
 	}
 	if (!o->matcher)
 		return false;
-	i = bp_matcher_find(o->matcher, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, m->port);
+	i = bp_matcher_find(o->matcher, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len,
+		bp_router_port(&l->worker->router, m->port));
 	if (i < 0)
 		return false;
 	f = &l->rules.flow[i];

@@ -10,9 +10,13 @@
 /* Captures show frames of subinterfaces as their port received them. */
 static __rte_noinline void capture(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 {
-	for (uint16_t i = 0; i < n; i++)
-		if (bp_is_subinterface(m[i]->port) && rte_mbuf_refcnt_read(m[i]) == 1)
-			(void)bp_vlan_push(&w->router, m[i]);
+	for (uint16_t i = 0; i < n; i++) {
+		const unsigned by = m[i]->port;
+
+		if (bp_is_subinterface(by) && rte_mbuf_refcnt_read(m[i]) == 1 &&
+			bp_vlan_push(&w->router, m[i], by))
+			m[i]->port = bp_vlan_port(&w->router, by);
+	}
 	bp_capture_dropped(w, m, n);
 }
 

@@ -25,7 +25,7 @@ static uint16_t forward_process(
 		bp_ethernet_rewrite(rte_pktmbuf_mtod(m, uint8_t *), link, r->tx_mac[interface]);
 		/* read by the next node */
 		if (unlikely(edge < BP_EDGE_PORT))
-			m->port = interface;
+			bp_mark_output(m, edge, interface);
 		bp_edge_batch_add(&out, edge, m);
 	}
 	bp_edge_batch_end(&out);

@@ -12,7 +12,8 @@
 /*
  * Data that a routing node passes with a frame to the next node, in the 8 bytes of the mbuf's hash,
  * which are in its first cache line and unused afterwards: the link word of its next hop for node
- * forward, or the class and the interface for node exception.
+ * forward, the output subinterface for node vlan, or the class and the interface for node
+ * exception.
  */
 static inline void bp_mark_link(struct rte_mbuf *m, uint64_t link)
 {
@@ -32,6 +33,24 @@ static inline void bp_mark_exception(
 {
 	m->hash.fdir.lo = class;
 	m->hash.fdir.hi = interface;
+}
+
+/*
+ * The output interface, for the next node by edge `edge`: m->port for node bridge, which must not
+ * take the frame for one from a port of the bridge. For node vlan it is in the hash, since a frame
+ * that leaves by a port keeps its input interface in m->port: node lcl selects the flow by it.
+ */
+static inline void bp_mark_output(struct rte_mbuf *m, rte_edge_t edge, uint16_t interface)
+{
+	if (edge == BP_EDGE_VLAN)
+		m->hash.fdir.hi = interface;
+	else
+		m->port = interface;
+}
+
+static inline uint32_t bp_mark_output_get(const struct rte_mbuf *m)
+{
+	return m->hash.fdir.hi;
 }
 
 /*
@@ -64,8 +83,11 @@ static inline rte_edge_t bp_drop(struct rte_mbuf *m, bp_counter_t reason)
 static inline rte_edge_t bp_punt(
 	struct bp_worker *w, struct rte_mbuf *m, bp_counter_t reason, enum bp_exception_class class)
 {
-	if (unlikely(bp_is_subinterface(m->port)) && !bp_vlan_push(&w->router, m))
-		return bp_drop(m, BP_C_DROP_VLAN_NO_HEADROOM);
+	if (unlikely(bp_is_subinterface(m->port))) {
+		if (!bp_vlan_push(&w->router, m, m->port))
+			return bp_drop(m, BP_C_DROP_VLAN_NO_HEADROOM);
+		m->port = bp_vlan_port(&w->router, m->port);
+	}
 	bp_count(w, reason, 1);
 	bp_mark_exception(m, class, m->port);
 	return BP_EDGE_EXCEPTION;

@@ -344,8 +344,8 @@ struct run {
 	uint64_t mac;      /* its MAC, in the upper 16 bits of the first 8 bytes of a frame */
 	uint32_t mac_rest; /* and in the following 4 bytes */
 	uint16_t out;
-	bool marked;    /* the next node reads the interface in m->port: bridge, vlan */
-	uint32_t local; /* number of packets so far for our own nodes, which are not forwarded */
+	rte_edge_t edge; /* below BP_EDGE_PORT, the next node reads the interface: bridge, vlan */
+	uint32_t local;  /* number of packets so far for our own nodes, which are not forwarded */
 };
 
 static inline void *rewrite(struct rte_mbuf *m, uint64_t link, uint32_t hop, struct run run)
@@ -354,8 +354,8 @@ static inline void *rewrite(struct rte_mbuf *m, uint64_t link, uint32_t hop, str
 
 	memcpy(p + BP_ETHER_HDR + BP_IP4_TTL, &hop, sizeof(hop));
 	bp_ethernet_write(p, (link & BP_LINK_MAC_MASK) | run.mac, run.mac_rest);
-	if (unlikely(run.marked))
-		m->port = run.out;
+	if (unlikely(run.edge < BP_EDGE_PORT))
+		bp_mark_output(m, run.edge, run.out);
 	return m;
 }
 
@@ -393,7 +393,7 @@ static __rte_noinline uint64_t switch_adjacency(struct bp_edge_batch *batch, str
 		.mac = r->tx_mac[out] << 48,
 		.mac_rest = (uint32_t)(r->tx_mac[out] >> 16),
 		.out = out,
-		.marked = batch->edge < BP_EDGE_PORT,
+		.edge = batch->edge,
 		.local = run->local,
 	};
 	return link;

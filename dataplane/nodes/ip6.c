@@ -310,7 +310,7 @@ static void route_step(
 		bp_ethernet_rewrite(p, link, r->tx_mac[out]);
 		/* read by the next node */
 		if (unlikely(batch->edge < BP_EDGE_PORT))
-			one->port = out;
+			bp_mark_output(one, batch->edge, out);
 		bytes += one->pkt_len;
 		batch->frames[batch->n++] = one;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Adds the VLAN tags of frames that leave by a subinterface, whose number is in m->port, and sends
- * them by its port.
+ * Adds the VLAN tags of frames that leave by a subinterface, whose number is in the mark of the
+ * frame, and sends them by its port.
  */
 #include "dataplane/nodes/vlan.h"
 
@@ -40,9 +40,9 @@ bool bp_vlan_pop(const struct bp_router *r, struct rte_mbuf *m)
 	return true;
 }
 
-bool bp_vlan_push(const struct bp_router *r, struct rte_mbuf *m)
+bool bp_vlan_push(const struct bp_router *r, struct rte_mbuf *m, unsigned subinterface)
 {
-	const uint32_t tag = r->tag[m->port - BP_MAX_INTERFACES];
+	const uint32_t tag = r->tag[subinterface - BP_MAX_INTERFACES];
 	uint8_t *from = rte_pktmbuf_mtod(m, uint8_t *), addresses[ADDRESSES];
 	uint8_t *to;
 
@@ -56,7 +56,6 @@ bool bp_vlan_push(const struct bp_router *r, struct rte_mbuf *m)
 	bp_put_be16(to + ADDRESSES, BP_ETHER_VLAN);
 	bp_put_be16(to + BP_ETHER_HDR, (uint16_t)tag);
 	move_l2(m, BP_VLAN_TAG);
-	m->port = bp_tag_port(tag);
 	return true;
 }
 
@@ -70,11 +69,12 @@ static uint16_t vlan_process(
 	bp_edge_batch_begin(&out, w, graph, node, objs, nb_objs, BP_EDGE_DROP);
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
+		const unsigned subinterface = bp_mark_output_get(m);
 
-		if (unlikely(!bp_vlan_push(r, m)))
+		if (unlikely(!bp_vlan_push(r, m, subinterface)))
 			rte_node_enqueue_x1(graph, node, bp_drop(m, BP_C_DROP_VLAN_NO_HEADROOM), m);
 		else
-			bp_edge_batch_add(&out, r->edge[m->port], m);
+			bp_edge_batch_add(&out, r->edge[bp_vlan_port(r, subinterface)], m);
 	}
 	bp_edge_batch_end(&out);
 	return nb_objs;

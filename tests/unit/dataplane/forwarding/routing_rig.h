@@ -61,6 +61,17 @@ static inline void set_interface(struct rig *r, unsigned i, uint32_t flags, uint
 	assert_int_equal(bp_fib_interface_set(r->writer, i, &info), BP_FIB_DONE);
 }
 
+/* Subinterface `i` of a port, with VLAN identifier `id`. */
+static inline void set_sub(struct rig *r, unsigned i, unsigned port, uint16_t id, uint32_t flags)
+{
+	struct bp_interface_info info = {
+		.flags = flags, .mtu = 1500, .parent = (uint8_t)port, .vlan_id = id};
+
+	snprintf(info.name, sizeof(info.name), "sub%u", i);
+	memcpy(info.mac, mac_of[port], 6);
+	assert_int_equal(bp_fib_interface_set(r->writer, i, &info), BP_FIB_DONE);
+}
+
 /* Three networks, a few routes, a kernel interface on a and b. `yaml`: ROUTER, and more. */
 static inline void start_with(struct rig *r, const char *yaml)
 {
@@ -162,6 +173,15 @@ static inline struct packet ip6(const char *dst, uint8_t hops, uint32_t payload)
 	h[7] = hops;
 	memcpy(h + 8, address("fd01::2").bytes, 16);
 	memcpy(h + 24, address(dst).bytes, 16);
+	return p;
+}
+
+static inline struct packet tagged(struct packet p, uint16_t tci)
+{
+	memmove(p.bytes + 16, p.bytes + 12, p.len - 12);
+	bp_put_be16(p.bytes + 12, 0x8100);
+	bp_put_be16(p.bytes + 14, tci);
+	p.len += 4;
 	return p;
 }
 

@@ -13,16 +13,6 @@
 
 static const uint8_t host_v[6] = {0x02, 0, 0, 0, 0, 0xd2};
 
-static void set_sub(struct rig *r, unsigned i, unsigned port, uint16_t id, uint32_t flags)
-{
-	struct bp_interface_info info = {
-		.flags = flags, .mtu = 1500, .parent = (uint8_t)port, .vlan_id = id};
-
-	snprintf(info.name, sizeof(info.name), "sub%u", i);
-	memcpy(info.mac, mac_of[port], 6);
-	assert_int_equal(bp_fib_interface_set(r->writer, i, &info), BP_FIB_DONE);
-}
-
 /* Subinterface a.100, with a network behind it. */
 static void start_vlan(struct rig *r)
 {
@@ -30,15 +20,6 @@ static void start_vlan(struct rig *r)
 	set_sub(r, SUB, A, ID, UP);
 	set_neighbor(r, SUB, "10.4.0.2", host_v);
 	set_route(r, "10.4.0.0", 24, BP_ROUTE_UNICAST, SUB, NULL);
-}
-
-static struct packet tagged(struct packet p, uint16_t tci)
-{
-	memmove(p.bytes + 16, p.bytes + 12, p.len - 12);
-	bp_put_be16(p.bytes + 12, 0x8100);
-	bp_put_be16(p.bytes + 14, tci);
-	p.len += 4;
-	return p;
 }
 
 /* A frame with `tag` arrives on port a and is forwarded by b, without it. */

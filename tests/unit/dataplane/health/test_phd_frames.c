@@ -245,6 +245,16 @@ static void is_kernels(
 	health_counted(h, why, 1, BP_C_COUNT);
 }
 
+static struct bytes tagged(const struct bytes *f, unsigned vlan)
+{
+	struct bytes g = {.len = 0};
+
+	put_bytes(&g, f->b, 12);
+	put32(&g, 0x81000000 | vlan);
+	put_bytes(&g, f->b + 12, f->len - 12);
+	return g;
+}
+
 static void kernel_state(void **state)
 {
 	struct bytes f, g;
@@ -266,11 +276,8 @@ static void kernel_state(void **state)
 			f.b, f.len);
 		health_counted(&h, BP_C_PUNT_LOCAL, 1, BP_C_COUNT);
 	}
-	f = frame(&h, 1); /* a tag */
-	g = (struct bytes){.len = 0};
-	put_bytes(&g, f.b, 12);
-	put32(&g, 0x81000005);
-	put_bytes(&g, f.b + 12, f.len - 12);
+	f = frame(&h, 1);
+	g = tagged(&f, 5);
 	health_frame(&h, A, &g);
 	rig_expect_kernel(&h.r,
 		bp_exception_classify(h.worker[0]->router.classes, g.b, g.len, false), A, g.b,
@@ -588,6 +595,63 @@ static void the_cse_behind_a_bridge(void **state)
 	health_stop(&h);
 }
 
+/* ---- VLAN subinterfaces ---- */
+
+/* The next frame that left by a port has this tag and this destination. */
+static void left_with_tag(struct health *h, unsigned port, uint32_t vlan, const struct end *to)
+{
+	struct rte_mbuf *m = bp_ring_ports_take(&h->r.ports, port);
+
+	assert_non_null(m);
+	assert_memory_equal(rte_pktmbuf_mtod(m, uint8_t *), to->mac, 6);
+	assert_int_equal(
+		rte_be_to_cpu_32(*rte_pktmbuf_mtod_offset(m, const unaligned_uint32_t *, 12)),
+		0x81000000 | vlan);
+	rte_pktmbuf_free(m);
+}
+
+static void set_subinterface(
+	struct health *h, unsigned i, unsigned port, uint16_t vlan, const uint8_t mac[6])
+{
+	struct bp_interface_info info = {.flags = BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER,
+		.mtu = 1500,
+		.parent = (uint8_t)port,
+		.vlan_id = vlan};
+
+	memcpy(info.mac, mac, 6);
+	assert_int_equal(bp_fib_interface_set(h->r.writer, i, &info), BP_FIB_DONE);
+}
+
+/* The device is behind a.100, and the CSE behind b.200. */
+static void behind_subinterfaces(void **state)
+{
+	const unsigned devices = BP_MAX_INTERFACES, cse = devices + 1;
+	struct bytes f, g;
+	struct health h;
+
+	for (unsigned forwarded = 0; forwarded < 2; forwarded++) {
+		health_start(&h, &(struct health_options){.forwarded = forwarded != 0});
+		health_session(&h, 0, 2);
+		set_subinterface(&h, devices, A, 100, h.gateway.mac);
+		set_subinterface(&h, cse, B, 200, h.source.mac);
+		health_route(&h, "10.1.1.0", 24, BP_ROUTE_UNICAST, (int)devices, NULL);
+		health_route(&h, "10.2.0.5", 32, BP_ROUTE_UNICAST, (int)cse, NULL);
+		health_neighbor(&h, devices, false, h.device.ip, h.device.mac);
+		health_neighbor(&h, cse, false, h.cse.ip, h.cse.mac);
+		for (unsigned i = 0; i < 3; i++) {
+			f = frame(&h, 1 + i);
+			g = tagged(&f, 100);
+			health_frame(&h, A, &g);
+			left_with_tag(&h, B, 200, &h.cse);
+			if (forwarded)
+				left_with_tag(&h, A, 100, &h.device);
+			assert_null(bp_ring_ports_take(&h.r.ports, A));
+			assert_null(bp_ring_ports_take(&h.r.ports, B));
+		}
+		health_stop(&h);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -605,6 +669,7 @@ int main(void)
 		cmocka_unit_test(a_burst_of_answers),
 		cmocka_unit_test(behind_a_bridge),
 		cmocka_unit_test(the_cse_behind_a_bridge),
+		cmocka_unit_test(behind_subinterfaces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,6 +286,89 @@ static void a_routed_flow_gets_its_label(void **state)
 	rig_stop(&r);
 }
 
+#define SUB_FLAGS (BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER)
+#define SUB_FLOW(port_) ROUTER LCL_A_AND_B FLOW("port: " port_ ", destination: 10.5.0.0/24")
+static const uint8_t host_v[6] = {0x02, 0, 0, 0, 0, 0xd2};
+static const struct label fresh = {.d = 15000, .n = 1, .flow = 7};
+
+/* `in` arrives on port a and leaves by b as `want`, with this label (NULL: none). */
+static void leaves(struct rig *r, struct packet in, struct packet want, const struct label *with)
+{
+	rig_put(r, A, in.bytes, in.len);
+	rig_walk(r);
+	if (with == NULL) {
+		rig_expect(r, B, want.bytes, want.len);
+		return;
+	}
+	rig_expect_none(r, B);
+	lcl_pass(r, LCL_TAU);
+	lcl_expect(r, B, want.bytes, want.len, with);
+}
+
+/* Subinterfaces a.100 and b.200, with 10.5.0.0/24 and fd05::/64 behind the latter. */
+static void start_with_subinterfaces(struct rig *r, const char *yaml)
+{
+	start_with(r, yaml);
+	set_sub(r, BP_MAX_INTERFACES, A, 100, SUB_FLAGS);
+	set_sub(r, BP_MAX_INTERFACES + 1, B, 200, SUB_FLAGS);
+	set_neighbor(r, BP_MAX_INTERFACES + 1, "10.5.0.2", host_v);
+	set_neighbor(r, BP_MAX_INTERFACES + 1, "fd05::2", host_v);
+	set_route(r, "10.5.0.0", 24, BP_ROUTE_UNICAST, BP_MAX_INTERFACES + 1, NULL);
+	set_route(r, "fd05::", 64, BP_ROUTE_UNICAST, BP_MAX_INTERFACES + 1, NULL);
+}
+
+/* The input port of a frame of a subinterface is its port. */
+static void a_flow_from_a_subinterface(void **state)
+{
+	const struct packet p = ip4("10.9.1.1", 64, 46), six = ip6("fd02::2", 64, 26);
+	struct rig r;
+
+	start_with_subinterfaces(&r, ROUTER LCL_A_AND_B FLOW("port: a"));
+	leaves(&r, tagged(p, 100), forwarded(p, B, host_b), &fresh);
+	rig_stop(&r);
+	start_with_subinterfaces(&r, ROUTER LCL_A_AND_B FLOW("port: a, ethertype: 0x86dd"));
+	leaves(&r, tagged(six, 100), forwarded(six, B, host_b), &fresh);
+	leaves(&r, tagged(p, 100), forwarded(p, B, host_b), NULL);
+	rig_stop(&r);
+	start_with_subinterfaces(&r, ROUTER LCL_A_AND_B FLOW("port: b"));
+	leaves(&r, tagged(p, 100), forwarded(p, B, host_b), NULL);
+	rig_stop(&r);
+}
+
+/* A frame that leaves by a subinterface keeps its input port: by nodes ip4, forward and ip6. */
+static void a_flow_to_a_subinterface(void **state)
+{
+	const struct packet p = ip4("10.5.0.2", 64, 46), six = ip6("fd05::2", 64, 26),
+			    want = tagged(forwarded(p, B, host_v), 200),
+			    want_six = tagged(forwarded(six, B, host_v), 200);
+	struct packet trailer = p;
+	struct label l = fresh;
+	struct rig r;
+
+	trailer.len += 4; /* such a frame is not on the fast path */
+	start_with_subinterfaces(&r, SUB_FLOW("a"));
+	leaves(&r, p, want, &l);
+	l.sequence++;
+	leaves(&r, tagged(p, 100), want, &l);
+	l.sequence++;
+	leaves(&r, trailer, want, &l);
+	l.sequence++;
+	leaves(&r, tagged(trailer, 100), want, &l);
+	leaves(&r, six, want_six, NULL);
+	rig_stop(&r);
+	start_with_subinterfaces(&r, ROUTER LCL_A_AND_B FLOW("port: a, ethertype: 0x86dd"));
+	leaves(&r, six, want_six, &fresh);
+	leaves(&r, p, want, NULL);
+	rig_stop(&r);
+	/* a flow with the output port as its input port is another flow */
+	start_with_subinterfaces(&r, SUB_FLOW("b"));
+	leaves(&r, p, want, NULL);
+	leaves(&r, tagged(p, 100), want, NULL);
+	leaves(&r, trailer, want, NULL);
+	leaves(&r, six, want_six, NULL);
+	rig_stop(&r);
+}
+
 /* A labelled packet for us reaches the kernel without its label. Frames of the kernel are best
  * effort. */
 static void the_kernel_knows_no_labels(void **state)
@@ -423,6 +506,8 @@ int main(void)
 		cmocka_unit_test(labelled_segments_are_inspected),
 		cmocka_unit_test(a_label_is_kept_over_routing),
 		cmocka_unit_test(a_routed_flow_gets_its_label),
+		cmocka_unit_test(a_flow_from_a_subinterface),
+		cmocka_unit_test(a_flow_to_a_subinterface),
 		cmocka_unit_test(the_kernel_knows_no_labels),
 		cmocka_unit_test(neighbor_solicitations_are_answered_untagged),
 		cmocka_unit_test(flooded_copy_is_unlabelled_on_other_ports),
