@@ -2,10 +2,9 @@
 """Start: with and without hugepages, with options for DPDK, and start failures."""
 
 import json
-from pathlib import Path
 
 from conftest import config_for, overheat
-from lab import BIPLANE, CLOUD, LAB_NAME, wait_until
+from lab import BIPLANE, CLOUD, LAB_NAME, remove_segment, wait_until
 from peers import Collector, Expected, Publisher, usual_value
 
 
@@ -15,7 +14,7 @@ def test_missing_interface_is_one_error(lab, tmp_path):
     (tmp_path / "c.yaml").write_text(json.dumps({"version": 1, "name": "nowhere", "runtime": {"directory": str(tmp_path)}, **config}))
     p = lab.run("gw", BIPLANE, "dataplane", "-c", tmp_path / "c.yaml", check=False, timeout=60)
     assert p.returncode not in (0, 139, 134)
-    Path("/dev/hugepages/biplane-nowhere.seg").unlink(missing_ok=True)
+    remove_segment("/dev/hugepages/biplane-nowhere.seg")
     assert b"nowhere" in p.stdout and b"cloud" in p.stdout, p.stdout
 
 
