@@ -44,12 +44,23 @@ counts() { printf '%s %s %s\n' "$2" "$3" "$4" >"$logs/$1.count"; }
 
 start_job() {
 	local name=$1 lane=${job_lane[$1]}
-	rm -f "$logs/$name.count"
-	(export "${job_mark?}" && eval "${job_command[$name]}") >"$logs/$name.log" 2>&1 </dev/null &
+	rm -f "$logs/$name".{count,cpu}
+	(
+		export "${job_mark?}"
+		trap 'times >"$logs/$name.cpu"' EXIT
+		eval "${job_command[$name]}"
+	) >"$logs/$name.log" 2>&1 </dev/null &
 	name_of[$!]=$name
 	began[$!]=$SECONDS
 	job_state[$name]=running
 	lane_running[$lane]=$((lane_running[$lane] + 1))
+}
+
+# "N s", with the CPU time of a job that has ended: what it costs on a machine where all processors are in use.
+duration() {
+	local cpu=
+	[ ! -s "$logs/$1.cpu" ] || cpu=$(awk -F'[ms ]+' '{s += $1 * 60 + $2 + $3 * 60 + $4} END {printf ", CPU %.0f s", s}' "$logs/$1.cpu")
+	printf '%d s%s' "$2" "$cpu"
 }
 
 # The first error of a build; the failed tests of pytest or meson, each with its error; or the end of another job's log.
@@ -96,11 +107,11 @@ reap() {
 	if [ "$f" -gt 0 ]; then
 		job_state[$name]=failed
 		failures+=("$name")
-		note "FAILED  $name ($((SECONDS - began[$pid])) s): $p passed, $f failed; from $logs/$name.log:"
+		note "FAILED  $name ($(duration "$name" $((SECONDS - began[$pid])))): $p passed, $f failed; from $logs/$name.log:"
 		excerpt "$logs/$name.log" | cut -c1-240 | sed 's/^/        | /'
 	else
 		job_state[$name]=done
-		note "ok      $name ($((SECONDS - began[$pid])) s)$([ "$p" -eq 0 ] || echo ": $p passed")$([ "$s" -eq 0 ] || echo ", $s skipped")"
+		note "ok      $name ($(duration "$name" $((SECONDS - began[$pid]))))$([ "$p" -eq 0 ] || echo ": $p passed")$([ "$s" -eq 0 ] || echo ", $s skipped")"
 	fi
 	unset "name_of[$pid]" "began[$pid]"
 }
