@@ -8,7 +8,10 @@
 #include <rte_errno.h>
 
 #include "config/config.h"
+#include "daemon/log.h"
 #include "dataplane/ports/device.h"
+#include "dataplane/ports/interface.h"
+#include "dataplane/ports/packet_ring.h"
 #include "dataplane/ports/rx_event.h"
 
 #define SOCKETS_MAX 1024u /* AF_XDP sockets of this process that are compared */
@@ -182,6 +185,48 @@ static int try_start(struct bp_port *p, uint16_t id, const struct bp_port_queues
 	return 0;
 }
 
+/* Returns the number of discarded frames, `n` unless fewer can be received. */
+static unsigned discard(uint16_t id, uint16_t queue, unsigned n)
+{
+	struct rte_mbuf *frames[32];
+	unsigned done = 0;
+
+	while (done < n) {
+		const unsigned left = n - done, most = left < 32 ? left : 32;
+		const uint16_t got = rte_eth_rx_burst(id, queue, frames, (uint16_t)most);
+
+		if (got == 0)
+			break;
+		rte_pktmbuf_free_bulk(frames, got);
+		done += got;
+	}
+	return done;
+}
+
+/*
+ * A frame that another interface of this machine received before the socket of the port was bound
+ * would be forwarded as if it came from this line.
+ */
+static void discard_foreign(const struct bp_port *p, uint16_t id, uint16_t n_queues)
+{
+	const uint32_t size = bp_device_frame_size(
+		p->config->device, bp_interface_mtu(p->config->device, p->config->mtu));
+	unsigned n = 0;
+
+	for (uint16_t q = 0; q < n_queues; q++)
+		n += discard(id, q,
+			bp_packet_ring_foreign(
+				bp_rx_event_packet_socket(p, id, q), size, p->info.if_index));
+	if (n == 0)
+		return;
+	rte_eth_stats_reset(id);
+	bp_log_event(BP_LOG_INFO,
+		BP_LOG_FIELDS(BP_LOG_STR("port", p->config->name), BP_LOG_NUM("frames", n)),
+		"port %s: %u frames of other interfaces, received before its socket was bound, "
+		"are discarded",
+		p->config->name, n);
+}
+
 /*
  * Workers that sleep need receive interrupts. A device that does not start with them (no vectors,
  * for example) starts without them, and its worker polls it.
@@ -218,6 +263,8 @@ int bp_ports_start(const struct bp_config *c, struct bp_port *ports,
 			rte_eth_dev_stop((uint16_t)i);
 			return rc;
 		}
+		if (ports[i].driver->packet_sockets)
+			discard_foreign(&ports[i], (uint16_t)i, plan->port[i].n_rx);
 		ports[i].started = true;
 	}
 	return 0;

@@ -70,7 +70,7 @@ bool bp_rx_event_is_packet_socket(int fd, unsigned ifindex)
  * structure is longer than an int in any version, so the value can be read; it is used only if it
  * is a socket of this interface.
  */
-static int packet_socket(const struct bp_port *p, uint16_t port, uint16_t queue)
+int bp_rx_event_packet_socket(const struct bp_port *p, uint16_t port, uint16_t queue)
 {
 	void *const *queues = rte_eth_fp_ops[port].rxq.data;
 	int fd;
@@ -84,7 +84,7 @@ static int packet_socket(const struct bp_port *p, uint16_t port, uint16_t queue)
 int bp_rx_event_fd(const struct bp_port *p, uint16_t port, uint16_t queue)
 {
 	if (p->driver->packet_sockets)
-		return packet_socket(p, port, queue);
+		return bp_rx_event_packet_socket(p, port, queue);
 	if (p->driver->readable_queues && p->rx_interrupts)
 		return rte_eth_dev_rx_intr_ctl_q_get_fd(port, queue);
 	/* set when the queue was set up; the descriptor was closed if the number is another file */

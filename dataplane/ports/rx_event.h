@@ -22,6 +22,9 @@ unsigned bp_rx_event_sockets(int family, int *fd, unsigned max);
 int bp_rx_event_added(const int *before, unsigned n_before, const int *after, unsigned n_after);
 /* Whether `fd` is an AF_PACKET socket that is bound to the interface. */
 bool bp_rx_event_is_packet_socket(int fd, unsigned ifindex);
+/* The AF_PACKET socket of a queue of a started port of net_af_packet, which the driver owns; or -1.
+ */
+int bp_rx_event_packet_socket(const struct bp_port *p, uint16_t port, uint16_t queue);
 
 /*
  * The event descriptor of a queue of a started port, which the driver owns; -1: it has none. For
