@@ -3,10 +3,12 @@
 from report_markdown import table
 
 NAMES = {"floor": "one hop: the device publishes the alarm itself", "cloud": "mosquitto, application in C",
+         "relay": "relay: the hops of biplane without its work", "relay_busy": "relay, its first process polls",
          "suricata": "Suricata inline, publisher in C", "nanomq": "NanoMQ, its rule engine", "ekuiper": "mosquitto, eKuiper",
          "biplane": "biplane, AF_PACKET, adaptive", "biplane_busy": "biplane, AF_PACKET, busy",
          "biplane_af_xdp": "biplane, AF_XDP, adaptive", "biplane_af_xdp_busy": "biplane, AF_XDP, busy",
          "biplane_all_busy": "biplane, AF_PACKET, all busy"}
+RELAYS = {"biplane": "relay", "biplane_busy": "relay_busy", "biplane_af_xdp": "relay", "biplane_af_xdp_busy": "relay_busy"}
 STAGES = ("evaluate", "handover", "publish", "acknowledge")
 NO_SLEEP = "cpu_latency_0us"
 
@@ -28,11 +30,21 @@ def ratios(v, to):
     return [f"{v[k] / to[k]:.2f}" if to else "" for k in ("median_us", "p99_us", "p999_us")]
 
 
+def relay_columns(ways):
+    """Runs before there was a relay have none."""
+    return ["Ratio to the relay: median", "p99"] if "relay" in ways else []
+
+
+def to_relay(ways, way):
+    return ratios(ways[way], ways.get(RELAYS.get(way)))[:2] if "relay" in ways else []
+
+
 def delays(r):
     ways = ways_of(r)
-    rows = [[name_of(way), *percentiles(v), *ratios(v, ways.get("floor"))[:1], *ratios(v, ways.get("cloud"))] for way, v in ways.items()]
+    rows = [[name_of(way), *percentiles(v), *ratios(v, ways.get("floor"))[:1], *ratios(v, ways.get("cloud")),
+             *to_relay(ways, way)] for way, v in ways.items()]
     return rows and table(["System", "Delay, µs: median", "p99", "p99.9", "Median, ratio to one hop", "Ratio to the application in C: median",
-                           "p99", "p99.9"], rows)
+                           "p99", "p99.9", *relay_columns(ways)], rows)
 
 
 def acknowledgements(r):
@@ -45,8 +57,10 @@ def acknowledgements(r):
 
 def at_load(r):
     ways = {way: v["load"] for way, v in ways_of(r).items() if "load" in v}
-    rows = [[name_of(way), *percentiles(v), *ratios(v, ways.get("cloud")), f"{v['lost']:,}"] for way, v in ways.items()]
-    return rows and table(["System", "Delay, µs: median", "p99", "p99.9", "Ratio to the application in C: median", "p99", "p99.9", "Lost"], rows)
+    rows = [[name_of(way), *percentiles(v), *ratios(v, ways.get("cloud")), *to_relay(ways, way), f"{v['lost']:,}"]
+            for way, v in ways.items()]
+    return rows and table(["System", "Delay, µs: median", "p99", "p99.9", "Ratio to the application in C: median", "p99", "p99.9",
+                           *relay_columns(ways), "Lost"], rows)
 
 
 def stages(r):
