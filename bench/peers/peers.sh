@@ -5,7 +5,8 @@
 peers_rates=(5000 10000 20000 40000 80000 160000 320000) # measurements a second
 peers_deciders=(mosquitto-c mosquitto-python suricata nanomq ekuiper biplane-af_packet biplane-af_xdp)
 peers_ways=(direct kernel-bridge kernel-route xdp-bridge xdp-route grout-route-af_packet grout-route-af_xdp
-	biplane-bridge-af_packet biplane-bridge-af_xdp biplane-route-af_packet biplane-route-af_xdp)
+	biplane-bridge-af_packet biplane-bridge-af_xdp biplane-route-af_packet biplane-route-af_xdp
+	biplane-bridge-af_packet-busy biplane-bridge-af_xdp-busy)
 peers_message_rates=(20000 40000 80000 160000 320000 640000) # messages a second
 peers_services=({aggregation,coordinates,health}-{sockets,biplane-af_packet,biplane-af_xdp})
 peers_part=1 # of --seconds, for each measurement

@@ -108,6 +108,7 @@ driver_options() {
 }
 
 # biplane_config bridge|route DRIVER [ADDRESS ADDRESS]: the addresses are those of its ports, with their lengths.
+# BP_POLL_MODE: how the worker polls, adaptive if it is not set.
 biplane_config() {
 	local options
 	options=$(driver_options "$2")
@@ -117,7 +118,7 @@ biplane_config() {
 		name: lab-$BP_LAB
 		runtime: {directory: $state/biplane}
 		workers: 1
-		poll_mode: adaptive
+		poll_mode: ${BP_POLL_MODE:-adaptive}
 		ports:
 	END
 	if [ "$1" = bridge ]; then

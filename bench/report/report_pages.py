@@ -24,6 +24,7 @@ ENDED = {"late": "late alarms", "lost": "loss", "offered": "sender", "none": "hi
 def who(name):
     """biplane-route-af_xdp: biplane routing, AF_XDP"""
     words = name.replace("kernel-", "Linux ").replace("-biplane-", ", biplane, ").replace("-sockets", ", sockets")
+    words = re.sub(r"-busy$", ", busy", words)
     words = re.sub(r"^xdp-", "XDP ", words)
     words = re.sub(r"^(biplane|grout)-(bridge|route)-", lambda m: f"{m[1]} {m[2]}-", words).replace("-af_", ", af_").replace("af_packet", "AF_PACKET")
     return WHO.get(name, re.sub(r"\broute\b", "routing", words).replace("af_xdp", "AF_XDP"))
@@ -77,6 +78,20 @@ def not_installed(run, forwards):
     return ["", f"Not installed in this run: {'; '.join(names)}."] if names else []
 
 
+def half_rate(entries, a):
+    """Median and p99 at half of the highest rate, ms; earlier runs have none."""
+    if not any("half" in e for e in entries):
+        return []
+    return [peers_table.figure(v, ".2f") for v in peers_table.times((a.get("half") or {}).get("latency"), 1e3)[:2]]
+
+
+def after_pause(ways, w):
+    """Median and p99 of frames that arrive after a pause, µs; earlier runs have none."""
+    if not any("first" in e for e in ways):
+        return []
+    return [peers_table.figure(v, ",.0f") for v in peers_table.times((w.get("first") or {}).get("latency"), 1)[:2]]
+
+
 def alarms(run):
     entries = (run.get("peers") or {}).get("alarms") or []
     rows = []
@@ -86,10 +101,11 @@ def alarms(run):
                      *(peers_table.figure(v, ".2f") for v in peers_table.times(a["moderate"]["latency"], 1e3)),
                      f"{peers_table.whole(a['moderate'], 'sent', ('load',)):.0f}",
                      bold(peers_table.figure(peers_table.whole(most, "sent", ("load",)) if most else None, ".1f")),
-                     f"{a['idle_cpu']:.2f}", f"{a['memory']['memory_mib']:.0f}", f"{a['memory']['hugepages_mib']:.0f}"])
+                     f"{a['idle_cpu']:.3f}", *half_rate(entries, a), f"{a['memory']['memory_mib']:.0f}", f"{a['memory']['hugepages_mib']:.0f}"])
     return rows and table(["System", "Highest rate without loss, messages/s", "Limit", "Alarm delay, ms: median", "p99", "p99.9",
-                           "CPU s per million, " + at_rate(entries), "at the highest rate", "CPU s per second, idle", "Memory, MiB",
-                           "Hugepages, MiB"], rows) + not_installed(run, forwards=False)
+                           "CPU s per million, " + at_rate(entries), "at the highest rate", "CPU s per second, idle",
+                           *(["Alarm delay at half of the highest rate, ms: median", "p99"] if half_rate(entries, entries[0]) else []),
+                           "Memory, MiB", "Hugepages, MiB"], rows) + not_installed(run, forwards=False)
 
 
 def frames(run):
@@ -103,9 +119,11 @@ def frames(run):
             return peers_table.figure(peers_table.beyond(w, direct, which), ".1f")
         m, most = w["moderate"], w["most"]
         rows.append([who(w["name"]), f"{m['lost']:,.0f}", *(peers_table.figure(v, ",.0f") for v in peers_table.times(m["latency"], 1)),
-                     cpu("moderate"), f"{most['offered_pps'] / 1e3:.0f}", bold(f"{most['arrived_pps'] / 1e3:.0f}"),
+                     *after_pause(ways, w), cpu("moderate"), f"{most['offered_pps'] / 1e3:.0f}", bold(f"{most['arrived_pps'] / 1e3:.0f}"),
                      f"{100 * most['lost'] / max(most['sent'], 1):.1f} %", cpu("most")])
-    return rows and table(["System", "Lost " + at_rate(ways), "Delay, µs: median", "p99", "p99.9", "Additional CPU s per million",
+    return rows and table(["System", "Lost " + at_rate(ways), "Delay, µs: median", "p99", "p99.9",
+                           *(["Delay after a pause of 0.5 s, µs: median", "p99"] if after_pause(ways, ways[0]) else []),
+                           "Additional CPU s per million",
                            "Highest rate, thousand/s: offered", "received", "lost", "Additional CPU s per million"], rows) + not_installed(run, forwards=True)
 
 

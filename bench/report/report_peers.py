@@ -16,7 +16,9 @@ SERVICES = {"aggregation": "aggregation of 8 messages", "coordinates": "coordina
 
 
 def driver(name):
-    return name.rsplit("-", 1)[-1]
+    """biplane-bridge-af_xdp-busy: af_xdp, busy"""
+    name, busy = name.removesuffix("-busy"), ", busy" if name.endswith("-busy") else ""
+    return name.rsplit("-", 1)[-1] + busy
 
 
 def alarm_figures(a):

@@ -156,6 +156,32 @@ class Peers(unittest.TestCase):
         self.assertIn("| 321 |", next(line for line in lines if "Suricata" in line))
         self.assertFalse([line for line in lines if "eKuiper" in line])
 
+    def test_ratio_to_the_relay_of_the_same_mode(self):
+        run = {"floor": LATENCY, "cloud": LATENCY, "relay": {**LATENCY, "median_us": 50.0, "p99_us": 100.0},
+               "relay_busy": {**LATENCY, "median_us": 25.0, "p99_us": 100.0},
+               "biplane": {**LATENCY, "median_us": 100.0, "p99_us": 150.0}, "biplane_busy": {**LATENCY, "median_us": 100.0, "p99_us": 300.0}}
+        last = {line.split("|")[1].strip(): [c.strip() for c in line.split("|")[-3:-1]] for line in report_latency.delays(run)}
+        self.assertEqual(last["System"], ["Ratio to the relay: median", "p99"])
+        self.assertEqual(last["biplane, AF_PACKET, adaptive"], ["2.00", "1.50"])
+        self.assertEqual(last["biplane, AF_PACKET, busy"], ["4.00", "3.00"])
+        self.assertEqual(last["mosquitto, application in C"], ["", ""])
+        self.assertFalse([line for line in report_latency.delays({k: v for k, v in run.items() if "relay" not in k}) if "relay" in line])
+
+    def test_half_rate_and_pause(self):
+        run = copy.deepcopy(RUN)
+        self.assertFalse([line for line in report_pages.alarms({"peers": run}) + report_pages.frames({"peers": run})
+                          if "half" in line or "pause" in line])
+        run["alarms"][0]["half"] = {**run["alarms"][0]["moderate"], "latency": {**LATENCY, "median_us": 1234.0}}
+        run["packets"][1]["first"] = {**run["packets"][1]["moderate"], "latency": {**LATENCY, "median_us": 4321.0}}
+        self.assertIn("| 1.23 |", report_pages.alarms({"peers": run})[2])
+        self.assertIn("| 4,321 |", "\n".join(report_pages.frames({"peers": run})))
+
+    def test_busy_workers_have_rows(self):
+        run = self.external()
+        run["packets"].append({**copy.deepcopy(run["packets"][1]), "name": "biplane-bridge-af_xdp-busy"})
+        self.assertIn("| biplane bridge, AF_XDP, busy |", "\n".join(report_pages.frames({"peers": run})))
+        self.assertIn("af_xdp, busy: ", "\n".join(row[3] for row in report_peers.peers({"peers": run})))
+
     def test_missing_systems_are_named(self):
         run = self.external()
         self.assertIn("not installed: nanomq: no nanomq in PATH", list(peers_table.tables(run)))
