@@ -79,6 +79,11 @@ static bool has_kafka_tls(const void *base)
 	return k->ca_file[0] != '\0' || k->cert_file[0] != '\0' || k->key_file[0] != '\0';
 }
 
+static bool has_kafka_username(const void *base)
+{
+	return ((const struct bp_config_mqtt *)base)->kafka.username[0] != '\0';
+}
+
 static bool is_json(const void *base)
 {
 	return ((const struct bp_rule_spec *)base)->value.kind == BP_VALUE_JSON;
@@ -327,7 +332,7 @@ static const struct bp_setting rows[] = {
 	 .help = "User name for SASL authentication."},
 	{.path = "mqtt.kafka.password_file", .type = &bp_type_string, AT(kafka.password_file), .flags = BP_RELOAD, .min = 1, .preset_text = "none",
 	 .help = "File whose first line is the password. Other users should have no access to it (mode 0640)."},
-	{.path = "mqtt.kafka.sasl_mechanism", .type = &bp_type_enum, AT(kafka.sasl), .flags = BP_RELOAD, .enum_names = sasl_names, .preset = "scram-sha-512",
+	{.path = "mqtt.kafka.sasl_mechanism", .type = &bp_type_enum, AT(kafka.sasl), .flags = BP_RELOAD, .enum_names = sasl_names, .present = has_kafka_username, .preset = "scram-sha-512",
 	 .help = "SASL mechanism for username and password_file. plain sends the password itself, so it needs kafkas://."},
 	{.path = "mqtt.kafka.tls", .type = &bp_type_section, .flags = BP_RELOAD, .present = has_kafka_tls,
 	 .help = "Certificates for brokers with scheme kafkas. Files are in PEM format."},

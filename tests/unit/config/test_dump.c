@@ -437,6 +437,7 @@ static void dumps_read_back_the_same(void **state)
 		"      publish: {topic: \"a/{c}\"}\n"
 		"    - {name: s, any: [{topic: x, condition: {equals: 0}}], repeat: every, hold: "
 		"3 samples}\n");
+	assert_round_trip(EDGE "  kafka: {brokers: \"kafka://k\"}\n");
 	assert_round_trip(EDGE "  rules:\n");
 	assert_round_trip(EDGE "  rules: ~\n");
 	assert_round_trip(BRIDGED "mqtt:\n");
