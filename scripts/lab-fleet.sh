@@ -13,7 +13,11 @@ fleet_gateways() {
 }
 
 fleet_spaces() {
-	printf '%s\n' dev rl rr cloud edge store
+	local n
+	printf '%s\n' dev rl rr cloud edge
+	for n in $(fleet_servers); do
+		fleet_store_space "$n"
+	done
 	fleet_gateways
 }
 
@@ -33,9 +37,7 @@ fleet_networks() {
 	fleet_host dev rl devices 20
 	fleet_host cloud rr cloud 23
 	fleet_host edge rr edge 24
-	ip -n "${prefix}store" link add mgmt type bridge
-	ip -n "${prefix}store" addr add 10.25.0.1/24 dev mgmt
-	ip -n "${prefix}store" link set mgmt up
+	fleet_store_networks
 	for gw in $(fleet_gateways); do
 		n=${gw#gw}
 		in_ns "$gw" sysctl -qw net.ipv4.ip_forward=1 net.ipv4.icmp_ratemask=0
@@ -217,48 +219,12 @@ fleet_gateway_frr_config() {
 		 neighbor 10.21.$n.1 peer-group routers
 		 neighbor 10.22.$n.1 remote-as 65002
 		 neighbor 10.22.$n.1 peer-group routers
+		 address-family ipv4 unicast
+		  network 10.26.0.1/32
+		 exit-address-family
 		exit
 	END
 	fleet_bfd_config
-}
-
-# ---- Redis and etcd ----
-
-redis_answers() {
-	[ "$(in_ns store redis-cli -h 10.25.0.1 ping 2>/dev/null)" = PONG ]
-}
-
-etcd_answers() {
-	in_ns store curl -sf http://10.25.0.1:2379/health >/dev/null
-}
-
-# fleet_store redis|etcd start|stop|kill
-fleet_store() {
-	local what=${1:-} dir=$state/$1
-	case $what in
-	redis | etcd) ;;
-	*) die "store: expected redis or etcd, and start, stop or kill" ;;
-	esac
-	case ${2:-} in
-	start)
-		! process_lives "$dir.pid" || die "$what runs already"
-		mkdir -p "$dir"
-		if [ "$what" = redis ]; then
-			set -- redis-server --bind 10.25.0.1 --protected-mode no --dir "$dir" --save '' --daemonize no
-		else
-			set -- etcd --name lab --data-dir "$dir/data" --unsafe-no-fsync \
-				--listen-client-urls http://10.25.0.1:2379 --advertise-client-urls http://10.25.0.1:2379 \
-				--listen-peer-urls http://127.0.0.1:2380 --initial-advertise-peer-urls http://127.0.0.1:2380 \
-				--initial-cluster lab=http://127.0.0.1:2380
-		fi
-		setsid ip netns exec "${prefix}store" "$@" >>"$dir/log" 2>&1 </dev/null &
-		process_id $! >"$dir.pid"
-		wait_for 20 "$what; its log is $dir/log" "${what}_answers"
-		;;
-	stop) process_end "$dir.pid" TERM ;;
-	kill) process_end "$dir.pid" KILL ;;
-	*) die "store $what: expected start, stop or kill" ;;
-	esac
 }
 
 # ---- gateways ----
@@ -295,12 +261,12 @@ fleet_config() {
 		monitoring: {listen: "unix:$state/$gw/monitor.http"}
 		fleet:
 		  name: lab
-		  state: {server: "redis://10.25.0.1"}
+		  state: {server: "$(fleet_redis_url)"}
 	END
-	[ ! -e "$state/etcd" ] || cat <<-END
+	[ ! -e "$state/etcd1" ] || cat <<-END
 		  labels: {member: $gw}
 		  config:
-		    server: "etcd://10.25.0.1:2379"
+		    server: "etcd://$(fleet_etcd_list "" 2379)"
 		    keys: ["$state/key.pub"]
 		    directory: $state/$gw/fleet
 	END
