@@ -5,7 +5,9 @@ import os
 from dataclasses import dataclass
 from typing import Callable
 
+import store_faults as store
 from fleet_lab import CONTINUE, EDGE, KILL, ROUTERS, STOP, wait_next_hop
+from kafka_lab import fail_kafka, mend_kafka
 from lab import wait_until
 
 BFD_PORTS = "{ 3784, 3785 }"
@@ -18,6 +20,7 @@ class Fault:
     inject: Callable
     heal: Callable
     moves: bool = True  # whether connections must move to other gateways: a round without one fails
+    part: str = None  # of the laboratory, besides those of all faults
 
 
 def nothing(lab, gw):
@@ -84,30 +87,6 @@ def find_bfd(lab, gw):
     wait_next_hop(lab, gw, True)
 
 
-def kill_redis(lab, gw):
-    lab.script("store", "redis", "kill")
-
-
-def start_redis(lab, gw):
-    lab.script("store", "redis", "start")
-
-
-def part_redis(lab, gw):
-    lab.block(gw, "fleettest", [("output", "tcp dport 6379"), ("input", "tcp sport 6379")])
-
-
-def join_redis(lab, gw):
-    lab.unblock(gw, "fleettest")
-
-
-def kill_etcd(lab, gw):
-    lab.script("store", "etcd", "kill")
-
-
-def start_etcd(lab, gw):
-    lab.script("store", "etcd", "start")
-
-
 def fill_disk(lab, gw):
     """The file system of the spool is full, and the broker that would make the spool unnecessary is unreachable."""
     place = lab.state / gw / "spool"
@@ -136,8 +115,14 @@ FAULTS = {f.name: f for f in (
     Fault("stop-controlplane", "SIGSTOP of the control plane", stop_controlplane, continue_controlplane, moves=False),
     Fault("link-down", "link between a router and a gateway down", link_down, link_up),
     Fault("bfd-lost", "BFD packets lost, all else works", lose_bfd, find_bfd),
-    Fault("redis-killed", "kill -9 of Redis", kill_redis, start_redis, moves=False),
-    Fault("redis-partitioned", "Redis unreachable from one gateway", part_redis, join_redis, moves=False),
-    Fault("etcd-no-quorum", "kill -9 of etcd", kill_etcd, start_etcd, moves=False),
+    Fault("redis-killed", "kill -9 of all Redis servers and Sentinels", store.kill_redis, store.start_redis, moves=False),
+    Fault("redis-failover", "kill -9 of the Redis primary and its Sentinel; a replica replaces it", store.kill_primary, store.start_primary,
+          moves=False),
+    Fault("redis-partitioned", "Redis unreachable from one gateway", store.part_redis, store.join_redis, moves=False),
+    Fault("redis-split", "the Redis primary, its Sentinel and one gateway cut off from all others", store.split_redis, store.join_split,
+          moves=False),
+    Fault("etcd-no-quorum", "kill -9 of two of three etcd servers", store.kill_quorum, store.start_quorum, moves=False, part="etcd"),
+    Fault("kafka-errors", "errors of most produce requests, one of three Kafka brokers unreachable", fail_kafka, mend_kafka, moves=False,
+          part="kafka"),
     Fault("disk-full", "disk of the spool full, edge broker unreachable from this gateway", fill_disk, free_disk, moves=False),
 )}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The laboratory `scripts/lab up --fleet N` as an object: gateways behind ECMP, routers with FRR, Redis and etcd."""
+"""The laboratory `scripts/lab up --fleet N` as an object: gateways behind ECMP, routers with FRR, Redis, etcd and Kafka."""
 
 import json
 import os
@@ -10,6 +10,8 @@ import time
 
 import yaml
 
+from health_load import ADDRESS, health_settings
+from kafka_lab import Kafka
 from lab import BIPLANE, ROOT, Lab, wait_until
 
 BROKER, EDGE = "10.23.0.2", "10.24.0.2"
@@ -21,21 +23,26 @@ SPOOL_SIZE = "4m"  # of a file system of its own, which a fault fills
 class FleetLab(Lab):
     broker = BROKER
 
-    def __init__(self, name, gateways=3, seeds="same", rule=None, etcd=False):
+    def __init__(self, name, gateways=3, seeds="same", rule=None, parts=()):
+        """parts: of "cluster" (three servers of Redis with Sentinel, and of etcd), "etcd", "kafka" and "health"."""
         super().__init__(name)
         self.names = [f"gw{i + 1}" for i in range(gateways)]
-        self.seeds, self.rule, self.etcd = seeds, rule, etcd
+        self.seeds, self.rule, self.parts, self.kafka = seeds, rule, set(parts), None
 
     # ------------------------------------------------------------ begin and end
 
     def start(self):
-        self.up("--fleet", str(len(self.names)), "--seeds", self.seeds, *(["--etcd"] if self.etcd else []))
+        self.up("--fleet", str(len(self.names)), "--seeds", self.seeds, *(f"--{p}" for p in ("cluster", "etcd") if p in self.parts))
+        if "kafka" in self.parts:
+            self.kafka = Kafka(self, EDGE)
         for gw in self.names:
             self._own_spool(gw)
             self._own_rules(gw)
         self.script("gateway", "start")
 
     def stop(self):
+        if self.kafka:
+            self.kafka.close()
         try:
             for gw in self.names:
                 self.script("gateway", "kill", gw)
@@ -57,7 +64,17 @@ class FleetLab(Lab):
         if self.rule:
             config["mqtt"]["rules"] = [self.rule]
         config["mqtt"]["publisher"]["max_inflight"] = REPEATS_MAX
-        config["monitoring"].update(capture_buffer="off", history="off")
+        if self.kafka:
+            config["mqtt"]["kafka"] = self.kafka.settings()
+            for rule in config["mqtt"]["rules"]:
+                rule["publish"] = {**rule["publish"], "destination": "both"}
+        if "health" in self.parts:
+            config["ports"][0]["routed"]["addresses"].append(f"{ADDRESS}/32")
+            config["health_devices"] = health_settings(self.state / gw, EDGE)
+        if "etcd" in self.parts:
+            config["fleet"]["labels"]["site"] = "test"
+        # the processors have other work, too: poll gaps are no sign of a bad bundle
+        config["monitoring"].update(capture_buffer="off", history="off", poll_gap_warning="off")
         self.file(gw).write_text(json.dumps(config, indent=1) + "\n")
 
     def file(self, gw):

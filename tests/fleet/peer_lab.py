@@ -57,6 +57,7 @@ persistence false
 
 
 class PeerLab(Lab):
+    kafka = None
     names, broker = ["srv1"], VIRTUAL  # the server that has the address when nothing is wrong
 
     def __init__(self, name):

@@ -5,7 +5,8 @@ import os
 import statistics
 import time
 
-from fleet_lab import REPEATS_MAX, Watch
+from fleet_lab import EDGE, REPEATS_MAX, Watch
+from health_load import HealthLoad
 from lab import wait_until
 from under_load import Load, judged
 
@@ -22,14 +23,18 @@ class Round:
     """One fault under load, and what it did."""
 
     def __init__(self, lab, consumer, fault, number, options, directory):
-        self.lab, self.consumer, self.fault, self.o = lab, consumer, fault, options
+        self.lab, self.consumer, self.fault, self.o, self.number, self.directory = lab, consumer, fault, options, number, directory
         self.prefix, self.victim = f"r{number}x", lab.names[number % len(lab.names)]
         self.log_file = directory / f"round-{number}.json"
         self.times = {}
 
     def run(self):
+        health = None
         load = Load(self.lab, "dev", self.lab.broker, self.log_file, self.prefix, self.o.connections, self.o.rate)
         try:
+            if self.o.health_devices:
+                health = HealthLoad(self.lab, self.directory, self.number, self.o.health_devices, self.o.health_rate, EDGE)
+                health.wait()
             self._warm_up()
             watch = Watch(self.lab)
             watch.begin()
@@ -43,9 +48,25 @@ class Round:
             time.sleep(self.o.after)
             watch.end()
             log = load.stop()
+            stored = health.stop() if health else None
         finally:
             load.kill()
-        return self._figures(log, judged(log, self.consumer, self.prefix, self.o.settled), watch)
+            if health:
+                health.kill()
+        result = self._figures(log, judged(log, self.consumer, self.prefix, self.o.settled), watch)
+        self._add(result, "health", stored, stored and stored.failures())
+        if self.lab.kafka:
+            verdict = judged(log, self.lab.kafka, self.prefix, self.o.settled)
+            self._add(result, "kafka", verdict, [f"Kafka: {f}" for f in verdict.failures(REPEATS_MAX)])
+        return result
+
+    @staticmethod
+    def _add(result, name, verdict, failures):
+        """Another verdict of the round; None: not in the test."""
+        result[name] = verdict and verdict.summary()
+        if verdict:
+            result["failures"] += failures
+            result["examples"] |= {f"{name} {k}": list(map(str, v[:5])) for k, v in vars(verdict).items() if isinstance(v, list) and v}
 
     def _warm_up(self):
         """All connections are inspected, and alarms have arrived."""

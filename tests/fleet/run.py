@@ -38,6 +38,8 @@ def options():
     p.add_argument("--gateways", type=int, choices=(2, 3, 4), default=3)
     p.add_argument("--connections", type=int, default=300)
     p.add_argument("--rate", type=float, default=2000)
+    p.add_argument("--health-devices", type=int, default=200)
+    p.add_argument("--health-rate", type=float, default=100)
     p.add_argument("--hold", type=float, default=3)
     p.add_argument("--after", type=float, default=3)
     p.add_argument("--settled", type=float, default=10)
@@ -47,6 +49,8 @@ def options():
     p.add_argument("--json")
     o = p.parse_args()
     o.faults = {**(PEER_FAULTS if o.peer else FAULTS)}
+    if o.peer:
+        o.health_devices = 0
     unknown = [f for f in o.fault if f not in o.faults]
     if unknown:
         p.error(f"the peer has no fault {unknown[0]}; expected one of: {', '.join(PEER_FAULTS)}")
@@ -80,15 +84,15 @@ def main():
     for s in SIGNALS:
         signal.signal(s, signal.default_int_handler)
     name = os.environ.get("BP_LAB", "fleet")
-    lab = PeerLab(name) if o.peer else FleetLab(name, o.gateways, {"equal": "same"}.get(o.seeds, o.seeds), RULE,
-                                                etcd="etcd-no-quorum" in o.faults)
+    parts = {"cluster"} | {f.part for f in o.faults.values() if f.part} | ({"health"} if o.health_devices else set())
+    lab = PeerLab(name) if o.peer else FleetLab(name, o.gateways, {"equal": "same"}.get(o.seeds, o.seeds), RULE, parts)
     results, done, interrupted = [], False, False
     began = time.time()
     with tempfile.TemporaryDirectory(prefix="biplane-fleet-") as directory:
         try:
             lab.start()
             say(f"{'peer' if o.peer else f'{o.gateways} gateways, hash seeds {o.seeds}'}, {o.connections} connections, "
-                f"{o.rate:g} publications per second")
+                f"{o.rate:g} publications per second, {o.health_devices} health devices")
             rounds_of(lab, o, Path(directory), results)
             done = True
         except Exception as e:  # the laboratory may be unusable: no further round, but the figures of those that ended
@@ -111,7 +115,7 @@ def main():
     if o.json:
         Path(o.json).write_text(json.dumps({
             "began": began, "peer": o.peer, "seconds": time.time() - began, "gateways": o.gateways, "seeds": o.seeds, "connections": o.connections,
-            "rate": o.rate, "bfd_interval": BFD_INTERVAL, "processors": os.cpu_count(), "complete": done, "rounds": results}, indent=1) + "\n")
+            "rate": o.rate, "health_devices": o.health_devices, "health_rate": o.health_rate, "bfd_interval": BFD_INTERVAL, "processors": os.cpu_count(), "complete": done, "rounds": results}, indent=1) + "\n")
     failed = sum(bool(r["failures"]) for r in results)
     say("passed" if done and not failed else f"{failed} of {len(results)} rounds failed" + ("" if done else "; not completed"))
     return 130 if interrupted else 0 if done and not failed else 1
