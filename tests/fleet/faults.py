@@ -36,6 +36,17 @@ def start_again(lab, gw):
     lab.script("gateway", "start", gw)
 
 
+def kill_both_after_failover(lab, gw):
+    """The others adopt from a replica that has become the primary."""
+    store.kill_primary(lab, gw)
+    kill_both(lab, gw)
+
+
+def start_both(lab, gw):
+    start_again(lab, gw)
+    store.start_primary(lab, gw)
+
+
 def kill_dataplane(lab, gw):
     lab.signal(gw, KILL, only="data plane")
 
@@ -118,6 +129,7 @@ FAULTS = {f.name: f for f in (
     Fault("redis-killed", "kill -9 of all Redis servers and Sentinels", store.kill_redis, store.start_redis, moves=False),
     Fault("redis-failover", "kill -9 of the Redis primary and its Sentinel; a replica replaces it", store.kill_primary, store.start_primary,
           moves=False),
+    Fault("failover-kill", "redis-failover, then kill -9 of both planes", kill_both_after_failover, start_both),
     Fault("redis-partitioned", "Redis unreachable from one gateway", store.part_redis, store.join_redis, moves=False),
     Fault("redis-split", "the Redis primary, its Sentinel and one gateway cut off from all others", store.split_redis, store.join_split,
           moves=False),

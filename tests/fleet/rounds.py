@@ -129,19 +129,23 @@ class Round:
 COLUMNS = (("fault", "fault"), ("rounds", "rounds"), ("expected", "alarms"), ("missing", "missing"), ("repeats", "repeated"),
            ("seconds", "second"), ("disorder", "order"), ("wrong", "wrong"), ("late", "late"), ("resets", "resets"),
            ("gap_median", "gap, s"), ("gap_max", "max"), ("moved", "moved"), ("read_soon", "read soon"), ("read_again", "read"),
-           ("adopted", "adopted"), ("unread_median", "unread, s"), ("unread_max", "max"), ("lag_max", "lag, s"))
+           ("adopted", "adopted"), ("unread_median", "unread, s"), ("unread_max", "max"), ("lag_max", "lag, s"), ("reports", "reports"),
+           ("associations_again", "associated"), ("stored_again", "stored again"))
 
 
-def row(name, rounds):
-    """The rounds of a fault in one row of the table."""
+def row(name, rounds, consumer="verdict"):
+    """The rounds of a fault in one row of the table, with the alarms that a consumer received."""
     def total(key):
-        return sum(r["verdict"][key] for r in rounds)
+        return sum(r[consumer][key] for r in rounds)
 
     def figure(key, f):
         values = [r[key] for r in rounds if r[key] is not None]
         return f"{f(values):.2f}" if values else "-"
     out = {k: total(k) for k in ("expected", "missing", "repeats", "seconds", "disorder", "wrong", "late")}
     out |= {k: sum(r[k] for r in rounds) for k in ("resets", "moved", "read_soon", "read_again", "adopted")}
+    health = [r["health"] for r in rounds if r.get("health")]
+    out |= {"reports": sum(h["reports"] for h in health), "associations_again": sum(h["associations_again"] for h in health),
+            "stored_again": sum(h["repeats"] for h in health)}
     return out | {"fault": name, "rounds": len(rounds), "gap_median": figure("gap_median", statistics.median),
                   "gap_max": figure("gap_max", max), "unread_median": figure("unread_median", statistics.median),
                   "unread_max": figure("unread_max", max), "lag_max": figure("lag_max", max)}
@@ -152,7 +156,10 @@ def table(results):
     names = list(dict.fromkeys(r["fault"] for r in results))
     rows = [[title for _, title in COLUMNS]]
     for name in names:
-        cells = row(name, [r for r in results if r["fault"] == name])
-        rows.append([str(cells[k]) for k, _ in COLUMNS])
+        of_fault = [r for r in results if r["fault"] == name]
+        cells = [row(name, of_fault)]
+        if all(r.get("kafka") for r in of_fault):
+            cells.append(row(f"{name}: Kafka", of_fault, "kafka"))
+        rows += [[str(c[k]) for k, _ in COLUMNS] for c in cells]
     widths = [max(map(len, column)) for column in zip(*rows)]
     return "\n".join("  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(r, widths))) for r in rows)
