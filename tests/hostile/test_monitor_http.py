@@ -45,6 +45,11 @@ def unharmed(lab, gateway_watched):
     g.balanced()
 
 
+def metric(series):
+    """The value of this series of /metrics."""
+    return next(int(line.rpartition(" ")[2]) for line in get("/metrics")[2].decode().splitlines() if line.startswith(f"{series} "))
+
+
 def closed(s):
     """Whether the server has closed the connection."""
     s.setblocking(False)
@@ -121,6 +126,9 @@ def test_readers_of_events_that_stop(lab, unharmed):
 
 def test_requests_that_are_no_requests(lab, unharmed):
     rng = random.Random(7)
+    errors = 'biplane_monitor_request_errors_total{reason="client"}'
+    cut = 'biplane_monitor_connections_closed_total{reason="incomplete"}'
+    incomplete = metric(cut)
     whole = b"GET /api/v1/show/routes?limit=5 HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n"
     attacks = [
         b"\0" * 5000, b"\r\n" * 5000, b"GET " + b"/" * 100000, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000,
@@ -147,7 +155,11 @@ def test_requests_that_are_no_requests(lab, unharmed):
             s.send(attack)
         s.shutdown(socket.SHUT_WR)
         s.close()
-    assert b"root:" not in get("/console/..%2f..%2f..%2fetc/passwd")[2]
+    wait_until("the requests without an answer to be counted", lambda: metric(cut) > incomplete)
+    refused = metric(errors)
+    status, _, body = get("/console/..%2f..%2f..%2fetc/passwd")
+    assert status == 404 and b"root:" not in body and get("/livez", method="POST")[0] == 405
+    assert metric(errors) == refused + 2
 
 
 def test_expensive_requests_from_all_connections(lab, unharmed):

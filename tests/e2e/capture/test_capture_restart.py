@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`biplane capture` while planes end and begin, and where the configuration disables it."""
+"""`biplane capture` while planes end and begin, on a full disk, and where the configuration disables it."""
+
+import os
+import subprocess
 
 import pcapng
 from captured import capturing, config, exchange, frame, refused
+from conftest import config_for
 from frames import LOCAL_ETHERTYPE
-from lab import wait_until
+from lab import CLOUD, wait_until
+from peers import Collector, Publisher
 
 
 def test_planes_restart(lab, gateway, tmp_path):
@@ -35,3 +40,26 @@ def test_off_by_configuration(gateway):
     g = gateway(config(monitoring={"capture_buffer": "off"}))
     p = refused(g, "-c", 1)
     assert p.returncode == 69 and "monitoring.capture_buffer" in p.stderr
+
+
+def test_full_disk_disturbs_nothing_else(lab, gateway, tmp_path):
+    """The alarm of a publication while the disk is full is delivered, and each frame has its outcome."""
+    g = gateway(config_for())
+    edge = Collector(lab, "edge")
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small], check=True)
+    try:
+        with capturing(g, "-w", small / "c.pcapng", f"ether proto {LOCAL_ETHERTYPE:#x}") as c:
+            exchange(lab, [frame(n, size=1400) for n in range(200)])
+            c.finish(0, status=74)
+        assert os.statvfs(small).f_bavail == 0
+        p = Publisher(lab, CLOUD, client_id="oven-7")
+        p.finish([p.publish("plant/oven/temperature", "81.5", 1)])
+        assert edge.wait_for_topic("alarm/plant/oven/temperature") == b"81.5"
+        assert [a["value"] for a in g.show("alarms")["alarms"]] == [81.5]
+        g.balanced()
+    finally:
+        edge.close()
+        subprocess.run(["umount", small], check=True)
+    assert g.stop() == 0

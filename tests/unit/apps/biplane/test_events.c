@@ -8,6 +8,8 @@
 
 #include "apps/biplane/events/community_id.h"
 #include "apps/biplane/events/event_reader.h"
+#include "apps/biplane/monitor/counters.h"
+#include "apps/biplane/monitor/event_stream.h"
 #include "biplane/counters/general.h"
 #include "biplane/counters/mqtt.h"
 #include "biplane/severity.h"
@@ -532,6 +534,34 @@ static void community_ids_are_those_of_other_tools(void **state)
 
 #define TEST(name_) cmocka_unit_test_setup_teardown(name_, open_rings, close_rings)
 
+/* A client of /api/v1/events that stops reading: its stream keeps one event, what the ring
+ * overwrote meanwhile is counted, and the next event has the number. */
+static void events_that_a_slow_stream_misses_are_counted(void **state)
+{
+	const struct bp_event_reader_options o = {.types = BP_EVENTS_ALL};
+	struct bp_event_stream *s = bp_event_stream_new(bp_event_reader_of("test", &shm, &o), 0);
+	char text[4096];
+
+	(void)state;
+	bp_monitor_counters.events_lost = 0;
+	assert_non_null(s);
+	assert_int_not_equal(
+		bp_event_stream_read(s, text, sizeof(text)), 0); /* its first comment */
+	assert_false(bp_event_stream_fill(s, T0 + S, 0));
+	for (unsigned i = 0; i < 1 + 3 * RECORDS; i++) {
+		write_connection(0, T0, BP_EVENT_CONNECTION_START, 0);
+		assert_true(bp_event_stream_fill(s, T0 + S, 0));
+	}
+	assert_int_equal(bp_monitor_counters.events_lost, 0);
+	assert_int_not_equal(bp_event_stream_read(s, text, sizeof(text)), 0);
+	assert_true(bp_event_stream_fill(s, T0 + S, 0));
+	assert_int_equal(bp_monitor_counters.events_lost, 2 * RECORDS);
+	text[bp_event_stream_read(s, text, sizeof(text) - 1)] = '\0';
+	assert_non_null(strstr(text, "event: lost\n"));
+	assert_non_null(strstr(text, "\"events\":128,"));
+	bp_event_stream_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -546,6 +576,7 @@ int main(void)
 		TEST(events_missed_before_the_start_are_reported),
 		TEST(events_after_a_clock_set_back_are_not_delayed),
 		TEST(lost_events_are_counted),
+		TEST(events_that_a_slow_stream_misses_are_counted),
 		TEST(types_backlog_and_begin_are_chosen),
 		TEST(damaged_records_are_counted_and_do_no_harm),
 		TEST(damaged_alarms_are_counted),
