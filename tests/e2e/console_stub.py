@@ -57,6 +57,12 @@ def connection(n):
             "reassembly_bytes": 0, "idle_ms": 37 * n % 4000, "worker": 0}
 
 
+def session(n):
+    return {"system_id": f"00092258{n:08x}", "device": f"10.0.1.{n + 1}:49200", "transport": ("udp", "tcp")[n % 2], "state": "operating",
+            "type": ("pulse_oximeter", "weighing_scale")[n % 2], "config_id": 400, "reports": 31 * (n + 1), "stored": 30 * (n + 1),
+            "refused": n % 2, "age_s": 600 + n}
+
+
 def alarm(n, at, state="raised", **more):
     return {"id": 1795713115427790 + n, "time": utc(at), "time_ns": int(at * 1e9), "rule": "overheat", "state": state, "severity": ("critical", "minor", None)[n % 3],
             "value": 91.5 if state == "raised" else 73.25, "client": f"10.0.0.{n % 5 + 1}:33392", "client_id": f"oven-{n % 5:03}",
@@ -106,7 +112,7 @@ def data():
         "show/not-inspected": {"connections": len(connections), "not_inspected": 7, "reasons": [
             {"reason": "not_inspected_tls", "connections": 7, "max_duration_ms": 812345, "publishes_before": 0, "more_clients": False,
              "clients": [{"address": "10.0.0.17", "connections": 4}, {"address": "10.0.0.34", "connections": 3}]}]},
-        "show/sessions": {"sessions": [], "total": 0},
+        "show/sessions": {"sessions": [session(n) for n in range(12)], "total": 12},
         "show/health": {"active": 0, "faults": [
             {"fault": "link_down", "object": "edge", "active": False, "since": utc(now - 7200), "until": utc(now - 7190),
              "duration_ns": 10 * 10 ** 9, "occurrences": 1, "total": {"count": 10 ** 10, "unit": "ns"}, "max": None,

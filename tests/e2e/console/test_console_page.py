@@ -203,6 +203,21 @@ def test_hostile_names_are_text(browser, stub):
     assert browser.errors() == []
 
 
+def test_sessions_are_searched_by_identifier_and_address(browser, stub):
+    opened(browser, stub, "sessions")
+    browser.until(lambda: len(browser.rows("#page-sessions .table")) == 12, "sessions")
+    field = "#page-sessions input[type=search]"
+    for text, device in (("0922580000000a", "10.0.1.11:49200"), ("10.0.1.4", "10.0.1.4:49200")):
+        browser.script("const s = document.querySelector(arguments[0]); s.focus(); s.select()", field)
+        browser.keys(text)
+        browser.until(lambda d=device: [r[1] for r in browser.rows("#page-sessions .table")] == [d], f"the session of {text}")
+        assert "1 of 12 match" in browser.text("#page-sessions .note")
+    browser.script("document.activeElement.select()")
+    browser.keys("<b>", Keys.BACKSPACE)
+    browser.until(lambda: browser.rows("#page-sessions .table") == [], "no session")
+    assert browser.errors() == []
+
+
 def test_page_works_with_the_keyboard_alone(browser, stub):
     opened(browser, stub, "connections")
     browser.until(lambda: len(browser.rows("#page-connections .table:first-child")) == 120, "connections")
@@ -359,6 +374,7 @@ def test_token_is_asked_for_and_kept_in_the_tab_only(browser, stub):
 def test_empty_gateway_says_so(browser, stub):
     stub.data["show/alarms"]["alarms"], stub.data["show/rules"]["rules"] = [], []
     stub.data["show/connections"].update(total=0, connections=[])
+    stub.data["show/sessions"].update(total=0, sessions=[])
     stub.data["show/drops"]["reasons"] = []
     stub.rates = lambda since, step: {"step_s": step, "times": [], "series": []}
     opened(browser, stub)
