@@ -137,6 +137,9 @@ bool bp_mqtt_is_identified(const struct bp_mqtt_worker *in, const struct bp_flow
 {
 	uint16_t len;
 
+	/* the broker has assigned one (MQTT 5.0, 3.1.3.1), and the CONNACK with it was not read */
+	if (f->version == BP_MQTT_V5 && f->client_id_len == 0)
+		return false;
 	return (f->flags & BP_FLOW_CONNECT) && !(f->session & BP_SESSION_NO_ID) &&
 	       (!(f->session & BP_SESSION_USER) || bp_mqtt_user(in, f, &len) != NULL);
 }
