@@ -140,9 +140,11 @@ static enum bp_mqtt_error subscription(struct packet *k, bool subscribe, uint16_
 	return e == BP_MQTT_OK ? filters(k, subscribe) : e;
 }
 
-/* One code for each filter: at least one. */
+/* One code for each filter: at least one, except in version 3.1, in which mosquitto answers a
+ * SUBSCRIBE without a filter by a SUBACK without a code, and does not accept one from a client. */
 static enum bp_mqtt_error codes(struct packet *k, uint16_t *id)
 {
+	const bool of_client = k->view != NULL && k->view->mosquitto;
 	enum bp_mqtt_error e = bp_mqtt_take_packet_id(&k->r, id);
 
 	if (e != BP_MQTT_OK)
@@ -150,7 +152,7 @@ static enum bp_mqtt_error codes(struct packet *k, uint16_t *id)
 	e = skip_properties(k, BP_MQTT_IN_ACK);
 	if (e != BP_MQTT_OK)
 		return e;
-	if (k->r.p != k->r.end)
+	if (k->r.p != k->r.end || (k->version == BP_MQTT_V31 && !of_client))
 		return BP_MQTT_OK;
 	return k->type == BP_MQTT_UNSUBACK ? bp_mqtt_violation(k->view, BP_MQTT_E_TRUNCATED)
 					   : BP_MQTT_E_TRUNCATED;

@@ -44,6 +44,9 @@ static const struct odd odds[] = {
 		BYTES(0x60, 2, 0, 1)},
 	{"SUBSCRIBE with an empty filter", 4, true, false, BP_C_SUSPICIOUS_FILTER,
 		BYTES(0x82, 8, 0, 1, 0, 0, 0, 1, 'q', 0)},
+	{"SUBSCRIBE without a filter", 4, false, false, BP_C_COUNT, BYTES(0x82, 2, 0, 1)},
+	{"SUBSCRIBE without a filter, 3.1", 3, true, false, BP_C_SUSPICIOUS_LENGTH,
+		BYTES(0x82, 2, 0, 1)},
 	{"AUTH without a method in CONNECT", 5, false, false, BP_C_COUNT, BYTES(0xf0, 0)},
 	{"control character in a topic", 4, false, true, BP_C_SUSPICIOUS_STRING,
 		BYTES(0x30, 6, 0, 3, 'q', 1, 'x', '1')},
@@ -124,6 +127,30 @@ static void one(const struct odd *o, uint8_t strictness, size_t size)
 	if (delivered)
 		assert_flagged(o->suspicious);
 	rig_close(&rig);
+}
+
+/* mosquitto 2.0.11 answers a SUBSCRIBE without a filter in version 3.1. */
+static void suback_without_a_code(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	for (uint8_t version = 3; version <= 4; version++) {
+		rig_defaults(&rig);
+		rig.mqtt.strictness = BP_STRICTNESS_MOSQUITTO;
+		rig_open(&rig);
+		rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "t", BP_COND_GT, 80)}, 1);
+		peer_init(&c, false, 1, 1, 2);
+		rig_connect(&rig, &c, version, "odd");
+		if (version == 3)
+			rig_send(&rig, &c, CLIENT, "\x82\2\0\1", 4);
+		rig_send(&rig, &c, BROKER, "\x90\2\0\1", 4);
+		rig_publish(&rig, &c, CLIENT,
+			&(struct mq_publish){.version = version, .topic = "t", .payload = "81"});
+		assert_string_equal(rig_told_values(&rig), version == 3 ? "81" : "");
+		assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_TRUNCATED), version == 4);
+		rig_close(&rig);
+	}
 }
 
 static void each_violation_is_handled_as_by_the_broker(void **state)
@@ -245,6 +272,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_violation_is_handled_as_by_the_broker),
+		cmocka_unit_test(suback_without_a_code),
 		cmocka_unit_test(topic_of_202_levels_ends_inspection),
 		cmocka_unit_test(connect_flags),
 		cmocka_unit_test(broker_deliveries),
