@@ -13,6 +13,7 @@
 		BP_SESSION_ALIASES_LOST | BP_SESSION_ALIAS_CHANGED)
 #define MARKS (BP_MARK_REJECTED | BP_MARK_SMALL)
 #define PENDING BP_FLOW_PUSHED_EITHER
+enum { WILL_NONE, WILL_GIVEN, WILL_UNKNOWN }; /* before the will */
 #define WINDOW_MAX (1u << 30) /* the largest one with a scale of 14 (RFC 7323 2.3) */
 
 static const uint8_t magic[4] = {'B', 'P', 'C', '4'};
@@ -99,10 +100,11 @@ static void put_user(struct writer *w, const struct bp_connection_record *r)
 
 static void put_will(struct writer *w, const struct bp_record_will *will)
 {
+	const bool is_one = will->topic != NULL || will->unknown;
 	const bool fits = will->topic != NULL &&
 			  (uint32_t)will->topic_len + will->payload_len <= BP_RECORD_WILL_MAX;
 
-	put_number(w, fits, 1);
+	put_number(w, fits ? WILL_GIVEN : is_one ? WILL_UNKNOWN : WILL_NONE, 1);
 	if (!fits)
 		return;
 	put_number(w, will->delay, 4);
@@ -297,7 +299,8 @@ static bool get_will(struct reader *r, struct bp_record_will *w)
 {
 	const uint32_t present = get_number(r, 1);
 
-	if (present == 0)
+	w->unknown = present == WILL_UNKNOWN;
+	if (present == WILL_NONE || present == WILL_UNKNOWN)
 		return !r->bad;
 	w->delay = get_number(r, 4);
 	w->session_expiry = get_number(r, 4);
@@ -308,7 +311,7 @@ static bool get_will(struct reader *r, struct bp_record_will *w)
 	w->payload_len = (uint16_t)get_number(r, 2);
 	w->topic = get(r, w->topic_len);
 	w->payload = get(r, w->payload_len);
-	return !r->bad && present == 1 && w->qos <= 2 && w->retain <= 1 &&
+	return !r->bad && present == WILL_GIVEN && w->qos <= 2 && w->retain <= 1 &&
 	       (uint32_t)w->topic_len + w->payload_len <= BP_RECORD_WILL_MAX &&
 	       bp_mqtt_topic_valid((const char *)w->topic, w->topic_len);
 }

@@ -41,6 +41,7 @@ struct bp_record_will {
 	uint32_t delay, session_expiry; /* seconds */
 	uint16_t keep_alive;
 	uint8_t qos, retain;
+	bool unknown; /* there is one, which the record does not have; topic is NULL */
 };
 
 enum bp_record_user { BP_RECORD_USER_UNKNOWN, BP_RECORD_USER_NONE, BP_RECORD_USER_GIVEN };

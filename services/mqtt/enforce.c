@@ -7,6 +7,7 @@
 #include "services/mqtt/fleet_adopt.h"
 #include "services/mqtt/judged.h"
 #include "services/mqtt/policy.h"
+#include "services/mqtt/publications.h"
 #include "services/mqtt/stream.h"
 #include "services/mqtt/suback.h"
 
@@ -89,6 +90,23 @@ static void put_reason(const struct bp_flow *f, struct bp_answer *a)
 		put_packet(f, a, connack_v3, sizeof(connack_v3));
 }
 
+/* For the broker. Returns the number of its bytes behind `at`. */
+static uint32_t end_to_broker(
+	struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t at, uint32_t to_client)
+{
+	struct bp_answer *a = answer(in, false, BP_TCP_RST | BP_TCP_ACK, at, to_client);
+
+	if (in->enforced->behind_end || !bp_policy_refuses_will(in, f))
+		return 0;
+	if (!in->enforced->between) {
+		bp_tally(in, BP_C_POLICY_WILL_LEFT);
+		return 0;
+	}
+	bp_will_discard(in, f);
+	bp_will_put_disconnect(f, a);
+	return a->len + 1u; /* with the FIN */
+}
+
 /* Ends the connection before the byte `at` of the client. */
 static void end(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, uint32_t at)
@@ -97,19 +115,42 @@ static void end(
 	const uint32_t to_client =
 		bp_stream_numbered(f, BP_FROM_BROKER) ? f->next[BP_FROM_BROKER] : seen;
 	struct bp_answer *a;
+	uint32_t more;
 
 	if (f->proof & BP_FLOW_REFUSED)
 		return;
 	in->enforced->n_answers = 0;
-	answer(in, false, BP_TCP_RST | BP_TCP_ACK, at, to_client);
+	more = end_to_broker(in, f, at, to_client);
 	a = answer(in, true, BP_TCP_RST | BP_TCP_ACK, to_client, at);
 	if (bp_stream_tracked(f, BP_FROM_BROKER) && !in->enforced->behind_end)
 		put_reason(f, a);
 	if (a->len != 0)
 		a->tcp_flags = BP_TCP_FIN | BP_TCP_PSH | BP_TCP_ACK;
 	bp_stream_close(in, f, in->enforced->behind_end ? BP_C_CONN_RST : BP_C_POLICY_CLOSED);
-	f->next[BP_TO_BROKER] = at;
+	f->top[BP_TO_BROKER] = at;
+	f->next[BP_TO_BROKER] = at + more;
 	f->proof |= BP_FLOW_REFUSED;
+}
+
+/* To the broker, which expects `ack` of the client. */
+static void end_again(struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t ack)
+{
+	struct bp_answer *a = answer(in, false, BP_TCP_RST | BP_TCP_ACK, f->top[BP_TO_BROKER], ack);
+
+	if (bp_will_was_discarded(f))
+		bp_will_put_disconnect(f, a);
+}
+
+/* A segment of the broker, to which a DISCONNECT was sent. Whether that is all: a RST could arrive
+ * before the DISCONNECT is read. */
+static bool of_discarded(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_frame *frame)
+{
+	if (frame->ack == f->top[BP_TO_BROKER])
+		end_again(in, f, frame->seq + frame->payload_len);
+	return frame->ack == f->top[BP_TO_BROKER] ||
+	       (frame->ack == f->next[BP_TO_BROKER] && frame->payload_len == 0 &&
+		       !(frame->tcp_flags & BP_TCP_FIN));
 }
 
 /* A segment of a connection that was ended. */
@@ -121,10 +162,12 @@ static void after_end(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 	bp_flow_file(&in->table, f, BP_LIST_CLOSED);
 	if ((frame->tcp_flags & BP_TCP_RST) || !(frame->tcp_flags & BP_TCP_ACK))
 		return;
+	if (!frame->to_broker && bp_will_was_discarded(f) && of_discarded(in, f, frame))
+		return;
 	answer(in, frame->to_broker, BP_TCP_RST, frame->ack, 0);
 	/* the first RST may be lost */
 	if (frame->to_broker)
-		answer(in, false, BP_TCP_RST | BP_TCP_ACK, f->next[BP_TO_BROKER], frame->ack);
+		end_again(in, f, frame->ack);
 }
 
 /* There is no decision about the bytes of this segment. `at`: where the broker's stream ends. */
@@ -307,6 +350,7 @@ static void of_client(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 {
 	struct bp_enforced *e = in->enforced;
 	uint32_t end_before, read, old;
+	bool between;
 
 	if (frame->payload_len == 0 || e->verdict != BP_FRAME_FORWARD)
 		return;
@@ -325,7 +369,8 @@ static void of_client(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 	}
 	end_before = bp_judged_end(in, f);
 	/* of a WebSocket, packets have no numbers */
-	if (e->refused && ((f->proof & BP_FLOW_WEBSOCKET) || (int32_t)(e->at - end_before) < 0))
+	between = !(f->proof & BP_FLOW_WEBSOCKET) && (int32_t)(e->at - end_before) >= 0;
+	if (e->refused && !between)
 		e->at = end_before;
 	read = (e->refused ? e->at : f->next[BP_TO_BROKER]) - frame->seq;
 	read = read < frame->payload_len ? read : frame->payload_len;
@@ -335,6 +380,7 @@ static void of_client(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 		if (e->verdict == BP_FRAME_DROP)
 			e->reason = e->behind_end ? BP_C_DROP_POLICY_AFTER_CLOSE
 						  : BP_C_DROP_POLICY_REFUSED;
+		e->between = between;
 		end(in, f, frame, e->at);
 	}
 }
@@ -370,7 +416,18 @@ static bool ends_by_reload(
 	/* the fleet may know more about it */
 	if (in->enforced->was_closed || (f->marks & BP_MARK_ASKED) ||
 		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_RST | BP_TCP_ACK)) != BP_TCP_ACK ||
-		!is_of_its_ends(in, f, frame) || !bp_policy_reload_refuses(in, f))
+		!is_of_its_ends(in, f, frame))
+		return false;
+	if (bp_policy_reload_waits(in, f, frame)) {
+		/* what was forwarded is to be acknowledged */
+		if (!frame->to_broker || frame->payload_len == 0 || !bp_judged_any(f) ||
+			!bp_will_is_between(f))
+			return false;
+		drop(in, BP_C_DROP_POLICY_NOT_READ);
+		return true;
+	}
+	in->enforced->between = bp_will_can_discard(in, f, frame);
+	if (!bp_policy_reload_refuses(in, f))
 		return false;
 	if (bp_judged_any(f))
 		at = bp_judged_end(in, f);

@@ -52,6 +52,7 @@ struct bp_enforced {
 	bool was_closed; /* the flow, before the segment */
 	bool reserved;   /* memory for its payload; the stream continues where bp_judged_end() is */
 	bool refused;
+	bool between;    /* the connection ends between two packets: the will can be discarded */
 	bool behind_end; /* what is refused is behind the end of the stream */
 	bool filed;      /* the PUBLISH has the alias of a topic that was overwritten */
 	bool passed;     /* the PUBLISH is not overwritten: mqtt.policy.fallback */

@@ -43,6 +43,19 @@ static inline void bp_enforce_masked(struct bp_mqtt_worker *in, const uint8_t ma
 	memcpy(in->enforced->mask, mask, sizeof(in->enforced->mask));
 }
 
+/* policy_will.c: whether what was forwarded to the broker ends between two packets; and whether the
+ * broker has all of it. */
+bool bp_will_is_between(const struct bp_flow *f);
+bool bp_will_can_discard(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_frame *frame);
+/* The DISCONNECT, with which a broker discards the will. */
+void bp_will_put_disconnect(const struct bp_flow *f, struct bp_answer *a);
+/* Of a connection that was ended with it: it may follow at f->top[BP_TO_BROKER]. */
+static inline bool bp_will_was_discarded(const struct bp_flow *f)
+{
+	return (int32_t)(f->next[BP_TO_BROKER] - f->top[BP_TO_BROKER]) > 0;
+}
+
 struct bp_policy_packet_view;
 /* blank.c, with or without in->enforced. What is done for an action about `v`, a packet that is
  * being read: another one than BLANK where its topic cannot be overwritten, which is counted. */

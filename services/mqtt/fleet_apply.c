@@ -162,10 +162,12 @@ bp_counter_t bp_fleet_positions_fit(const struct bp_mqtt_worker *in, const struc
 	return b == BP_C_FLEET_STALE ? BP_C_FLEET_ADOPTED : b;
 }
 
-/* The CONNECT does not change: a connection that returns may have more of it than the record. */
-static void apply_connect(
-	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
+/* The CONNECT does not change: a connection that returns may have more of it than the record.
+ * `connect`: it was read here. */
+static void apply_connect(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_connection_record *r, bool connect)
 {
+	struct bp_mqtt_will kept;
 	const struct bp_mqtt_connect c = {.version = r->version,
 		.keep_alive = r->will.keep_alive,
 		.session_expiry = r->will.session_expiry,
@@ -177,11 +179,14 @@ static void apply_connect(
 			.retain = r->will.retain != 0,
 			.delay = r->will.delay}};
 
-	if (f->will == 0) {
+	if (bp_will_kept(in, f, &kept) == BP_WILL_KEPT)
+		return;
+	if (r->will.topic != NULL)
 		bp_will_keep(in, f, &c);
-		if (f->proof & BP_FLOW_PROVEN)
-			bp_will_accepted(in, f);
-	}
+	else if (r->will.unknown && !connect)
+		bp_will_not_kept(in, f);
+	if (f->proof & BP_FLOW_PROVEN)
+		bp_will_accepted(in, f);
 }
 
 static void apply_session(
@@ -205,7 +210,7 @@ static void apply_session(
 		bp_flow_mark(f, r->marks);
 	for (unsigned dir = 0; dir < 2; dir++)
 		f->alias_max[dir] = r->alias_max[dir];
-	apply_connect(in, f, r);
+	apply_connect(in, f, r, connect);
 	if ((f->flags & BP_FLOW_CONNECT) && !(f->flags & BP_FLOW_CLOSED))
 		bp_policy_count(in, f);
 }

@@ -113,6 +113,7 @@ struct bp_mqtt_worker {
 	struct bp_layouts *layouts;
 	uint64_t marked;     /* policy_reload.c: slots of the table */
 	uint64_t marked_for; /* uid of the policy */
+	uint64_t marked_ns;  /* CLOCK_MONOTONIC, when a connection was marked */
 	const char *not_adopted;
 	uint32_t n_brokers; /* 0: any address */
 	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];

@@ -367,22 +367,73 @@ static bool refuses_earlier(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	return true;
 }
 
+/* What was known of an earlier packet. */
+static void earlier_view_init(struct bp_policy_packet_view *v, struct bp_mqtt_worker *in,
+	const struct bp_flow *f, enum bp_policy_packet packet)
+{
+	view_init(v, in, f, packet);
+	v->earlier = true;
+	v->rates = NULL;
+	v->day = 0;
+}
+
+/* Whether it may refuse a will of which nothing is kept. */
+static bool may_refuse_will(struct bp_mqtt_worker *in, struct bp_policy_packet_view *v)
+{
+	uint32_t steps;
+	bool may;
+
+	v->packet = BP_POLICY_WILL;
+	may = bp_policy_may_refuse_will(in->rules, v, &steps);
+	bp_work_add(&in->work, steps);
+	return may;
+}
+
+static bool fails_closed(const struct bp_mqtt_worker *in)
+{
+	return in->rules->policy_fail == BP_POLICY_FAIL_CLOSED;
+}
+
+bool bp_policy_refuses_will(struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	struct bp_policy_packet_view v;
+	struct bp_policy_decision d;
+	struct bp_mqtt_will will;
+	const enum bp_will kept = bp_will_kept(in, f, &will);
+
+	if (kept == BP_WILL_NONE || !bp_policy_is_given(in))
+		return false;
+	earlier_view_init(&v, in, f, BP_POLICY_WILL);
+	if (kept == BP_WILL_UNKNOWN)
+		return fails_closed(in) && may_refuse_will(in, &v);
+	as_will(&v, &will);
+	bp_policy_decide(in->rules, &v, &d);
+	bp_work_add(&in->work, d.steps);
+	return d.action == BP_POLICY_CLOSE || d.action == BP_POLICY_BLANK;
+}
+
 bool bp_policy_refuses_connection(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
-	bool undecided = !(f->flags & BP_FLOW_CONNECT); /* it may have a will */
+	bool undecided = false;
 	struct bp_policy_packet_view v;
 	struct bp_mqtt_will will;
+	enum bp_will kept;
 
-	view_init(&v, in, f, BP_POLICY_CONNECT);
-	v.earlier = true;
-	v.rates = NULL;
-	v.day = 0;
+	earlier_view_init(&v, in, f, BP_POLICY_CONNECT);
 	if (refuses_earlier(in, f, &v, &undecided))
 		return true;
-	if (bp_will_kept(in, f, &will)) {
+	kept = bp_will_kept(in, f, &will);
+	if (kept == BP_WILL_KEPT) {
 		as_will(&v, &will);
 		if (refuses_earlier(in, f, &v, &undecided))
 			return true;
+	} else if (kept == BP_WILL_UNKNOWN && may_refuse_will(in, &v)) {
+		bp_policy_report_undecided(in, f, &v, UINT32_MAX, BP_EVENT_POLICY_NOT_EVALUATED);
+		if (fails_closed(in)) {
+			bp_tally(in, BP_C_POLICY_FAILED_CLOSED);
+			return true;
+		}
+		undecided = true;
 	}
 	if (undecided)
 		bp_tally(in, BP_C_POLICY_RELOAD_UNDECIDED);

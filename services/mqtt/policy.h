@@ -58,6 +58,10 @@ void bp_policy_unread(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 void bp_policy_subscribe(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *body, uint32_t len);
 
+/* Whether the broker is not to publish the will of a connection: the policy refuses it, or, with
+ * mqtt.policy.fail: closed, may refuse it, since nothing is kept of it. Not counted. */
+bool bp_policy_refuses_will(struct bp_mqtt_worker *in, const struct bp_flow *f);
+
 struct bp_policy_packet_view;
 struct bp_policy_decision;
 /* events.c: the policy does not allow a packet. */
@@ -79,6 +83,10 @@ void bp_policy_reload_begin(struct bp_mqtt_worker *in);
 void bp_policy_reload_tick(struct bp_mqtt_worker *in);
 /* Of another gateway. */
 void bp_policy_reload_mark(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* A connection is marked whose will the policy refuses, and the broker cannot be made to discard it
+ * now (bp_will_can_discard()): some seconds later it ends nevertheless. */
+bool bp_policy_reload_waits(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_frame *frame);
 /* A segment of a marked connection: it is marked no longer. Whether the policy refuses what is
  * known of its CONNECT, which is counted. */
 bool bp_policy_reload_refuses(struct bp_mqtt_worker *in, struct bp_flow *f);

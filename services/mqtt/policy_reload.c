@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "services/mqtt/enforce.h"
+#include "services/mqtt/enforcement.h"
 #include "services/mqtt/policy.h"
+#include "services/mqtt/stream.h"
 
 /*
  * A reload with mqtt.policy.on_reload: close, or a restart with another policy. Connections are
@@ -9,6 +10,7 @@
  * connections are marked for, so that a restart continues, and marks none again.
  */
 #define MARKED_IN_A_TICK 64u
+#define WAIT_NS 10000000000ull
 
 static uint64_t slots(const struct bp_mqtt_worker *in)
 {
@@ -25,6 +27,7 @@ void bp_policy_reload_begin(struct bp_mqtt_worker *in)
 	const struct bp_ruleset *rs = in->rules;
 	const uint64_t n = slots(in);
 
+	in->marked_ns = in->mono_ns;
 	if (in->marked < n && in->marked_for == rs->policy_uid && closes(rs))
 		return; /* another part of the configuration has changed */
 	in->marked = n;
@@ -45,6 +48,7 @@ void bp_policy_reload_mark(struct bp_mqtt_worker *in, struct bp_flow *f)
 	if (!closes(in->rules) || (f->flags & BP_FLOW_CLOSED) ||
 		!(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)))
 		return;
+	in->marked_ns = in->mono_ns;
 	f->has_alias_max |= BP_FLOW_REJUDGE;
 	f->memo_gen = 0; /* its next PUBLISH takes the general path */
 }
@@ -60,6 +64,15 @@ void bp_policy_reload_tick(struct bp_mqtt_worker *in)
 			bp_policy_reload_mark(in, &in->table.flow[in->marked]);
 	if (in->marked == n)
 		in->table.header->policy = in->rules->policy_uid;
+}
+
+bool bp_policy_reload_waits(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_frame *frame)
+{
+	return closes(in->rules) && bp_stream_tracked(f, BP_TO_BROKER) &&
+	       f->stream[BP_TO_BROKER] != BP_STREAM_ENDED &&
+	       in->mono_ns - in->marked_ns < WAIT_NS && !bp_will_can_discard(in, f, frame) &&
+	       bp_policy_refuses_will(in, f);
 }
 
 bool bp_policy_reload_refuses(struct bp_mqtt_worker *in, struct bp_flow *f)

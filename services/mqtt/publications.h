@@ -59,8 +59,15 @@ static inline bool bp_ack_awaited(
 
 /* will.c: the will message of a connection. */
 void bp_will_keep(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c);
-/* What is kept of it, valid until the connection changes. False: nothing. */
-bool bp_will_kept(
+/* The connection has one, of which nothing is kept. */
+void bp_will_not_kept(struct bp_mqtt_worker *in, struct bp_flow *f);
+enum bp_will {
+	BP_WILL_NONE,
+	BP_WILL_KEPT,
+	BP_WILL_UNKNOWN, /* there is one, or there may be one: the CONNECT was not read */
+};
+/* *to: what is kept, valid until the connection changes. */
+enum bp_will bp_will_kept(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, struct bp_mqtt_will *to);
 /* The client disconnects as it should: mostly that discards the will. */
 void bp_will_disconnect(

@@ -293,6 +293,8 @@ static uint8_t connack_version(struct bp_mqtt_worker *in, struct bp_flow *f, con
 	f->flags |= BP_FLOW_CONNECT | BP_FLOW_CONNACK;
 	f->alias_max[BP_TO_BROKER] = c.alias_max;
 	f->has_alias_max |= BP_ALIAS_MAX_EITHER;
+	if (f->resync[BP_TO_BROKER].will)
+		bp_will_not_kept(in, f);
 	bp_policy_connected(in, f);
 	*answered = true;
 	return version;

@@ -25,6 +25,15 @@ struct will {
 
 _Static_assert(sizeof(struct will) <= BP_WILL_PEEKED - BP_RECORD_WILL_MAX, "bp_will_peek()");
 
+/* In place of the block of flow.will: there is a will, of which nothing is kept. No block has this
+ * number. */
+#define NOT_KEPT UINT32_MAX
+
+static bool is_kept(const struct bp_flow *f)
+{
+	return f->will != 0 && f->will != NOT_KEPT;
+}
+
 static struct will *will_of(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	return (struct will *)(void *)bp_reassembly_data(in->reassembly, f->will);
@@ -32,8 +41,15 @@ static struct will *will_of(const struct bp_mqtt_worker *in, const struct bp_flo
 
 static void drop(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
-	bp_flow_release(in, f, f->will);
+	if (is_kept(f))
+		bp_flow_release(in, f, f->will);
 	f->will = 0;
+}
+
+void bp_will_not_kept(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	drop(in, f);
+	f->will = NOT_KEPT;
 }
 
 void bp_will_keep(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c)
@@ -43,11 +59,14 @@ void bp_will_keep(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_
 	struct will *kept;
 
 	drop(in, f);
-	if (w->topic == NULL || !in->evaluates[BP_TO_BROKER])
+	if (w->topic == NULL)
 		return;
-	f->will = bp_flow_alloc(in, f, size);
+	if (in->evaluates[BP_TO_BROKER])
+		f->will = bp_flow_alloc(in, f, size);
 	if (f->will == 0) {
-		bp_tally(in, BP_C_WILL_NO_MEMORY);
+		if (in->evaluates[BP_TO_BROKER])
+			bp_tally(in, BP_C_WILL_NO_MEMORY);
+		bp_will_not_kept(in, f);
 		return;
 	}
 	kept = (struct will *)(void *)bp_reassembly_data(in->reassembly, f->will);
@@ -72,24 +91,28 @@ void bp_will_disconnect(
 
 	if (!fault && d->reason != BP_MQTT_DISCONNECT_WITH_WILL)
 		bp_will_discard(in, f);
-	else if (!fault && f->will != 0 && d->session_expiry != 0)
+	else if (!fault && is_kept(f) && d->session_expiry != 0)
 		will_of(in, f)->session_expiry = d->session_expiry;
 }
 
 void bp_will_discard(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
-	if (f->will == 0)
-		return;
-	bp_tally(in, BP_C_WILL_DISCARDED);
+	if (is_kept(f))
+		bp_tally(in, BP_C_WILL_DISCARDED);
 	drop(in, f);
 }
 
-bool bp_will_kept(const struct bp_mqtt_worker *in, const struct bp_flow *f, struct bp_mqtt_will *to)
+enum bp_will bp_will_kept(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, struct bp_mqtt_will *to)
 {
 	const struct will *w;
 
 	if (f->will == 0)
-		return false;
+		return (f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) == BP_FLOW_MIDWAY
+			       ? BP_WILL_UNKNOWN
+			       : BP_WILL_NONE;
+	if (!is_kept(f))
+		return BP_WILL_UNKNOWN;
 	w = will_of(in, f);
 	*to = (struct bp_mqtt_will){.topic = w->text,
 		.topic_len = w->topic_len,
@@ -97,7 +120,7 @@ bool bp_will_kept(const struct bp_mqtt_worker *in, const struct bp_flow *f, stru
 		.payload_len = w->payload_len,
 		.qos = w->qos,
 		.retain = w->retain != 0};
-	return true;
+	return BP_WILL_KEPT;
 }
 
 /* Evaluates the flow's will, which it keeps. */
@@ -412,7 +435,7 @@ void bp_will_accepted(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	const uint64_t now = session_accepted(in, f);
 
-	if (f->will != 0)
+	if (is_kept(f))
 		will_of(in, f)->accepted = now;
 }
 
@@ -452,8 +475,10 @@ void bp_will_end(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	uint32_t seconds;
 
-	if (f->will == 0)
+	if (!is_kept(f)) {
+		f->will = 0;
 		return;
+	}
 	seconds = seconds_to_wait(in, will_of(in, f));
 	if (!(f->proof & BP_FLOW_PROVEN))
 		bp_tally(in, BP_C_WILL_REFUSED);
@@ -471,8 +496,8 @@ void bp_will_adopt(struct bp_mqtt_worker *in, struct bp_flow *f)
 	const bp_reassembly_ref ref = f->will;
 	const struct will *w;
 
-	f->will = 0;
-	if (ref == 0 || !bp_adopt_block(in, f, ref, sizeof(*w)))
+	f->will = ref != 0 ? NOT_KEPT : 0;
+	if (ref == 0 || ref == NOT_KEPT || !bp_adopt_block(in, f, ref, sizeof(*w)))
 		return;
 	w = (const struct will *)(const void *)bp_reassembly_data(in->reassembly, ref);
 	if (sizeof(*w) + (uint64_t)w->topic_len + w->payload_len >
@@ -491,6 +516,9 @@ bool bp_will_peek(const struct bp_arena *a, const struct bp_flow *f, struct bp_r
 
 	memset(out, 0, sizeof(*out));
 	if (f->will == 0)
+		return true;
+	out->unknown = true;
+	if (!is_kept(f))
 		return true;
 	if (bp_reassembly_peek(a->memory, a->bytes, f->will, w, size) < sizeof(*w))
 		return false;
@@ -516,8 +544,10 @@ void bp_will_forget(struct bp_mqtt_worker *in, struct bp_flow *f)
 	const struct bp_frame *frame = in->frame;
 	const struct will *w;
 
-	if (f->will == 0)
+	if (!is_kept(f)) {
+		f->will = 0;
 		return;
+	}
 	w = (const struct will *)(const void *)bp_reassembly_data(in->reassembly, f->will);
 	/* silent for longer than the broker waits: it has closed the connection, seen or not; in a
 	 * fleet, the connection may live on at another gateway */

@@ -307,11 +307,10 @@ static bool of_topics(const struct bp_policy_rule *r)
 	return r->rate_period_ns != 0 && r->rate_per == BP_POLICY_PER_TOPIC;
 }
 
-/* What is the same for all packets of a type and topic on a connection. */
-static enum met is_of_connection(
-	const struct bp_ruleset *rs, const struct bp_policy_rule *r, struct topic *t)
+/* What is the same for all packets of a type on a connection. */
+static enum met is_of_client(const struct bp_ruleset *rs, const struct bp_policy_rule *r,
+	const struct bp_policy_packet_view *p)
 {
-	const struct bp_policy_packet_view *p = t->packet;
 	enum met met;
 
 	if ((r->packet != BP_POLICY_ANY && r->packet != p->packet) ||
@@ -326,8 +325,15 @@ static enum met is_of_connection(
 		met = both(met, connections_are(r, p));
 	if (met != NO)
 		met = both(met, client_is(rs, r, p));
-	if (met != NO)
-		met = both(met, user_is(rs, r, p));
+	return met == NO ? NO : both(met, user_is(rs, r, p));
+}
+
+/* And with the topic. */
+static enum met is_of_connection(
+	const struct bp_ruleset *rs, const struct bp_policy_rule *r, struct topic *t)
+{
+	const enum met met = is_of_client(rs, r, t->packet);
+
 	return met == NO ? NO : both(met, topic_is(rs, r, t));
 }
 
@@ -456,6 +462,22 @@ static bool needs_payload(
 static bool refuses(uint8_t action)
 {
 	return action == BP_POLICY_CLOSE || action == BP_POLICY_BLANK;
+}
+
+bool bp_policy_may_refuse_will(
+	const struct bp_ruleset *rs, const struct bp_policy_packet_view *p, uint32_t *steps)
+{
+	*steps = rs->n_policy * STEP_RULE;
+	for (uint32_t i = 0; i < rs->n_policy; i++) {
+		const struct bp_policy_rule *r = bp_policy_rule(rs, i);
+		const enum met met = is_of_client(rs, r, p);
+
+		if (met != NO && refuses(r->action))
+			return true;
+		if (met == YES && r->topic_len == 0 && !varies(r)) /* all others are its */
+			return false;
+	}
+	return refuses(rs->policy_preset);
 }
 
 /* Of an earlier packet: rules that may match it have left the decision to the later ones. `may`:

@@ -108,6 +108,10 @@ struct bp_policy_decision {
 void bp_policy_decide(const struct bp_ruleset *rs, const struct bp_policy_packet_view *p,
 	struct bp_policy_decision *d);
 
+/* Whether it may refuse a will of the client of `p`, of which no more is known. */
+bool bp_policy_may_refuse_will(
+	const struct bp_ruleset *rs, const struct bp_policy_packet_view *p, uint32_t *steps);
+
 /*
  * Topic filters. `filter` is one of a rule, with the levels {client} and {user} of `p`. Whether it
  * matches the topic name; whether it covers all topics of another filter; whether both match a

@@ -388,6 +388,8 @@
 	X(POLICY_RELOAD_UNDECIDED, POLICY, "policy_reload_undecided",                              \
 		"connections that a changed policy may refuse, left: CONNECT not known "           \
 		"(on_reload)")                                                                     \
+	X(POLICY_WILL_LEFT, POLICY, "policy_will_left",                                            \
+		"ended connections whose will the policy refuses and the broker may publish")      \
 	X(POLICY_BLANKED, POLICY, "policy_packets_blanked",                                        \
 		"publications and topic filters that the broker receives with another topic")      \
 	X(POLICY_BLANK_FALLBACK, POLICY, "policy_blank_fallback",                                  \

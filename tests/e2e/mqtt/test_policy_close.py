@@ -158,3 +158,45 @@ def test_reload_ends_connections_that_the_new_policy_refuses(lab, g):
     assert not clients["left"].ends
     for c in clients.values():
         c.close()
+
+
+def connect_with_will(lab, name, version):
+    """A connection whose will is on plant/will/NAME"""
+    def text(t):
+        return len(t).to_bytes(2, "big") + t.encode()
+
+    none = b"\0" if version == 5 else b""
+    body = text("MQTT") + bytes([version, 6, 0, 60]) + none + text(name) + none + text(f"plant/will/{name}") + text("gone")
+    with lab.inside("dev"):
+        s = socket.create_connection((CLOUD, 1883), 10)
+    s.sendall(bytes([0x10, len(body)]) + body)
+    assert s.recv(4)[:1] == b"\x20"
+    return s
+
+
+def ended(s):
+    """It has ended, or it sends something."""
+    s.settimeout(0.05)
+    try:
+        s.sendall(b"\xc0\x00")
+        return s.recv(100) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+def test_broker_discards_the_will_that_a_reload_refuses(lab, g, cloud):
+    refused = [connect_with_will(lab, f"refused-{version}", version) for version in (4, 5)]
+    kept = connect_with_will(lab, "kept", 4)
+    policy = POLICY | {"on_reload": "close", "rules": POLICY["rules"] + [
+        {"name": "wills", "action": "close", "packet": "will", "topic": "plant/will/+", "client_id": "refused-*"}]}
+    assert g.reload(g.config | {"mqtt": g.config["mqtt"] | {"policy": policy}}).returncode == 0
+    for s in refused:
+        wait_until("the end", lambda s=s: ended(s))
+    # of a connection that ends in another way, the will is published
+    kept.sendall(publish(b"plant/secret/x"))
+    wait_until("the will of the other client", lambda: "plant/will/kept" in topics(cloud))
+    assert [t for t in topics(cloud) if t.startswith("plant/will/")] == ["plant/will/kept"]
+    assert g.counter("policy_will_left") == 0
+    assert g.counter("wills_discarded") >= 2

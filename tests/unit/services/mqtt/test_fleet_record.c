@@ -119,6 +119,28 @@ static void all_fields(void **state)
 	assert_int_equal(a.topic_len, 1);
 }
 
+/* One that is too long, or of which this gateway has nothing, is there, but unknown. */
+static void unknown_wills(void **state)
+{
+	static const uint8_t longest[BP_RECORD_WILL_MAX];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct bp_connection_record r = example(), out;
+		uint8_t p[BP_CONNECTION_RECORD_MAX];
+		size_t n;
+
+		r.will.payload = longest;
+		r.will.payload_len = sizeof(longest);
+		if (i != 0)
+			r.will = (struct bp_record_will){.unknown = i == 2};
+		n = bp_connection_record_write(&r, qos2, aliases, p, sizeof(p));
+		assert_true(bp_connection_record_read(p, n, &out));
+		assert_null(out.will.topic);
+		assert_int_equal(out.will.unknown, i != 1);
+	}
+}
+
 static void user_names(void **state)
 {
 	static const uint8_t longest[BP_RECORD_USER_MAX + 1];
@@ -623,6 +645,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_fields),
+		cmocka_unit_test(unknown_wills),
 		cmocka_unit_test(user_names),
 		cmocka_unit_test(records_of_the_former_version),
 		cmocka_unit_test(inconsistent),
