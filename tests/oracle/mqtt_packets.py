@@ -45,6 +45,31 @@ def unsubscribe(version, filters, identifier=1):
     return packet(0xa2, struct.pack("!H", identifier) + (b"\0" if version == 5 else b"") + b"".join(map(text, filters)))
 
 
+def suback(version, identifier, codes):
+    return packet(0x90, struct.pack("!H", identifier) + (b"\0" if version == 5 else b"") + bytes(codes))
+
+
+def answer(version, first, body, refuses):
+    """What a broker answers to a packet of a client, after the CONNACK. refuses(): a filter of a SUBSCRIBE"""
+    kind, rest = first >> 4, body
+    if kind == PUBLISH:
+        qos, n = first >> 1 & 3, struct.unpack("!H", body[:2])[0]
+        return packet(0x40 if qos == 1 else 0x50, body[2 + n:4 + n]) if qos else b""
+    if kind == 12:
+        return b"\xd0\0"
+    if kind not in (8, 10):
+        return b""
+    codes, rest = [], body[3 if version == 5 else 2:]
+    while rest:
+        n = 2 + struct.unpack("!H", rest[:2])[0]
+        codes.append((0x8f if version == 5 else 0x80) if refuses() else rest[n] & 3 if kind == 8 else 0)
+        rest = rest[n + (kind == 8):]
+    identifier = struct.unpack("!H", body[:2])[0]
+    if kind == 8:
+        return suback(version, identifier, codes)
+    return packet(0xb0, body[:2] + (b"\0" + bytes(len(codes)) if version == 5 else b""))
+
+
 def split(stream):
     """(first byte, body, position, position behind it) of the complete packets of a stream"""
     at = 0

@@ -24,13 +24,14 @@ MODES = {"close": ("close",), "blank": ("blank", "close"), "pass": ("blank", "pa
 SKIPPED = 77
 CONFIG = """\
 version: 1
-ports: [{name: devices, device: net_null0}, {name: cloud, device: net_null1}]
-bridges: [{name: b, ports: [devices, cloud]}]
+ports: [{name: devices, device: net_null0}, {name: devices2, device: net_null1}, {name: cloud, device: net_null2}, {name: cloud2, device: net_null3}]
+bridges: [{name: b, ports: [devices, devices2, cloud, cloud2]}]
 mqtt:
   connection_cpu_percent: 100
   worker_cpu_percent: 100
   reassembly_total: 256MiB
 """
+DEVICES, BROKERS = ("devices", "devices2"), ("cloud", "cloud2")
 DISCONNECT, CONNACK_V3, CONNACK_V5 = b"\xe0\x01\x87", b"\x20\x02\x00\x05", b"\x20\x03\x00\x87\x00"
 
 
@@ -44,19 +45,20 @@ def config(biplane, folder, policy):
 
 
 def replay(biplane, folder, policy, steps):
-    arrive = {True: [], False: []}
-    for i, (_, step) in enumerate(steps):
-        arrive[step.of_client].append((i, step.frame))
-    names = {True: "devices", False: "cloud"}
+    """{port: [(number of the frame that arrived, frame that leaves)]}"""
+    arrive = {name: [] for name in DEVICES + BROKERS}
+    for i, (session, step) in enumerate(steps):
+        at = session.endpoint
+        arrive[DEVICES[at.device] if step.of_client else BROKERS[at.answers]].append((i, step.frame))
     args = []
-    for of_client, name in names.items():
-        (Path(folder) / f"{name}.pcap").write_bytes(sessions.capture(arrive[of_client]))
+    for name, frames in arrive.items():
+        (Path(folder) / f"{name}.pcap").write_bytes(sessions.capture(frames))
         args += ["--in", f"{name}={folder}/{name}.pcap", "--out", f"{name}={folder}/{name}-out.pcap"]
     p = subprocess.run([biplane, "replay", "-c", config(biplane, folder, policy), *args, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        check=False, timeout=600)
     if p.returncode != 0:
         raise RuntimeError(f"biplane replay: {p.returncode}: {p.stderr.decode()}")
-    return {of_client: frames_of((Path(folder) / f"{names[not of_client]}-out.pcap").read_bytes()) for of_client in names}
+    return {name: list(frames_of((Path(folder) / f"{name}-out.pcap").read_bytes())) for name in arrive}
 
 
 def frames_of(data):
@@ -68,6 +70,10 @@ def frames_of(data):
         assert size == whole
         yield (seconds - 1700000000) * 1000000 + ns // 1000, data[at + 16:at + 16 + size]
         at += 16 + size
+
+
+def to_broker(frame):
+    return struct.unpack("!H", frame[36:38])[0] == sessions.BROKER_PORT
 
 
 def parse(frame):
@@ -86,7 +92,7 @@ class Broker:
 
     def __init__(self, session):
         self.session = session
-        self.left, self.got = {}, {}
+        self.left, self.got, self.reached = {}, {}, {}
         self.resets, self.ends, self.answers = [], 0, b""
 
     def to_broker(self, step, flags, seq, payload):
@@ -108,10 +114,16 @@ class Broker:
         for i in range(step.judged, step.end if step.empty else 0):
             self.left.setdefault(i, self.session.arrived.data[i])
 
-    def to_client(self, flags, payload, originated):
-        if originated:
+    def to_client(self, step, flags, seq, payload):
+        if step.of_client:
             self.answers += payload
             self.ends += (flags & (sessions.RST | sessions.FIN)) != 0
+            return
+        at = (seq - self.session.broker_isn - 1) & 0xFFFFFFFF
+        for i, byte in enumerate(payload, at):
+            # the client has the others already
+            assert i < step.seen or byte == self.session.reaches[i], f"byte {i} of the broker reaches the client as {byte:#x}"
+            self.reached[i] = byte
 
     def judge(self):
         script, arrived, left, got = self.session.script, self.session.arrived, stream(self.left), stream(self.got)
@@ -119,6 +131,9 @@ class Broker:
         self.judge_publications(*(mqtt_packets.publications(s, script.version) for s in (left, got)))
         assert left == arrived.data[:len(left)], f"other bytes left: {left.hex()}"
         assert got == left[:len(got)]
+        reached, reaches = len(self.reached), len(self.session.reaches)
+        assert len(stream(self.reached)) == reached, "bytes of the broker leave behind a gap"
+        assert arrived.ended is not None or reached == reaches, f"{reached} of {reaches} bytes of the broker reach the client"
         if arrived.ended is None:
             assert len(left) == len(got) == len(arrived.data), "bytes are missing"
             assert not self.resets and not self.ends and not self.answers, "the connection was ended"
@@ -146,24 +161,32 @@ def stream(values):
     return bytes(values[i] for i in range(n))
 
 
+def leave(endpoint, ports):
+    """Frames of a connection that leave with one that arrived, by port: all of them where their receiver is; others where none knows that"""
+    found = []
+    for of, names in ((False, (DEVICES[endpoint.device],)), (True, BROKERS)):
+        by_port = {name: [f for f in frames if to_broker(f) == of] for name, frames in ports.items()}
+        some = [frames for frames in by_port.values() if frames]
+        assert all(frames == some[0] for frames in some), "ports have different frames"
+        assert not some or any(by_port.get(name) for name in names), f"frames leave by {list(ports)} alone"
+        found += [(of, f) for f in some[0]] if some else []
+    return found
+
+
 def judge(steps, out):
     brokers = {s: Broker(s) for s, _ in steps}
-    of_broker = {step.frame: i for i, (_, step) in enumerate(steps) if not step.of_client}
-    leaves = defaultdict(list)
-    for to_broker, frames in out.items():
+    leaves = defaultdict(lambda: defaultdict(list))
+    for name, frames in out.items():
         for i, frame in frames:
-            leaves[i].append((to_broker, frame))
+            leaves[i][name].append(frame)
     for i, (session, step) in enumerate(steps):
         broker = brokers[session]
         broker.judged(step)
         try:
-            for to_broker, frame in leaves[i]:
+            for of, frame in leave(session.endpoint, leaves[i]):
                 key, flags, seq, payload = parse(frame)
                 assert key == session.endpoint.key
-                if to_broker:
-                    broker.to_broker(step, flags, seq, payload)
-                else:
-                    broker.to_client(flags, payload, of_broker.get(frame) != i)
+                (broker.to_broker if of else broker.to_client)(step, flags, seq, payload)
         except AssertionError as e:
             return broker, f"frame {i}: {e}"
     for broker in brokers.values():
@@ -218,6 +241,7 @@ def judge_round(biplane, folder, rng, mode, n, counts):
         counts["publications"] += len(s.arrived.published)
         counts["overwritten"] += s.arrived.blanked
         counts["passed"] += s.arrived.passed
+        counts["codes"] += s.arrived.codes
         counts["ended"] += s.arrived.ended is not None
     return True
 

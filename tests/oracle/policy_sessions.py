@@ -9,9 +9,11 @@ import mqtt_packets
 
 SYN, FIN, RST, PSH, ACK = 2, 1, 4, 8, 16
 CONNACK = {4: b"\x20\2\0\0", 5: b"\x20\6\0\0\3\x22\0\x10"}  # 16 topic aliases
-MACS = (b"\2\0\0\0\0\2" + b"\2\0\0\0\0\1", b"\2\0\0\0\0\1" + b"\2\0\0\0\0\2")
+CLIENT_MACS = (b"\2\0\0\0\0\1", b"\2\0\0\0\0\3")  # behind the two ports of the devices
+BROKER_MACS = (b"\2\0\0\0\0\2", b"\2\0\0\0\0\4")  # and the two ports of the broker
 BROKER_IP, BROKER_PORT = b"\x0a\0\0\x09", 1883
 PINGREQ = b"\xc0\0"
+REFUSED = {4: 0x80, 5: 0x87}  # a filter, in the SUBACK
 
 
 class Step(NamedTuple):
@@ -21,14 +23,18 @@ class Step(NamedTuple):
     lost: bool = False     # behind biplane
     acknowledged: int = 0  # position up to which the broker has acknowledged the client's stream before
     judged: int = 0        # position up to which biplane has seen it before
+    seen: int = 0          # position up to which the client has acknowledged the broker's stream before
     empty: bool = False    # it begins with acknowledged bytes: only its header leaves,
     end: int = 0           # and those up to this position are judged
 
 
 class Endpoint:
-    """The two addresses of a connection: frames of them, with checksums"""
+    """The two addresses of a connection: frames of them, with checksums. The device has one of two ports; the broker has two, and answers some
+    clients by another one than that to which they send."""
 
     def __init__(self, number):
+        self.device, self.broker, self.answers = number % 2, int(number % 3 == 1), int(number % 3 != 0)
+
         self.ip, self.port = struct.pack("!BBH", 10, 1, number // 40000 + 1), 20000 + number % 40000
         self.key = (self.ip, self.port)
 
@@ -38,7 +44,8 @@ class Endpoint:
         tcp = struct.pack("!HHIIBBHI", *ports, seq & 0xFFFFFFFF, ack & 0xFFFFFFFF, 0x50, flags, 65535, 0) + payload
         head = struct.pack("!BBHIBBH", 0x45, 0, 20 + len(tcp), 0x10000, 64, 6, 0) + ips
         head = head[:10] + complement(head) + head[12:]
-        return MACS[not from_client] + b"\x08\0" + head + tcp[:16] + complement(ips + struct.pack("!HH", 6, len(tcp)) + tcp) + tcp[18:]
+        macs = BROKER_MACS[self.broker] + CLIENT_MACS[self.device] if from_client else CLIENT_MACS[self.device] + BROKER_MACS[self.answers]
+        return macs + b"\x08\0" + head + tcp[:16] + complement(ips + struct.pack("!HH", 6, len(tcp)) + tcp) + tcp[18:]
 
 
 def complement(data):
@@ -65,6 +72,7 @@ class Text(NamedTuple):
     """A refused topic or filter in the client's stream, and what it becomes"""
     begin: int
     new: bytes
+    index: int = 0  # of the filter in its SUBSCRIBE
 
 
 class Packet(NamedTuple):
@@ -79,6 +87,7 @@ class Packet(NamedTuple):
     defines: bool = False  # the alias
     retain: bool = False
     header_end: int = 0  # of the fixed header
+    identifier: int = 0  # of a SUBSCRIBE
 
 
 class Script:
@@ -88,7 +97,7 @@ class Script:
         self.policy, self.version = policy, rng.choice((4, 5))
         self.client, self.user = rng.choice(list(allowed))
         self.allowed, self.may_read = allowed[self.client, self.user], may_read[self.client, self.user]
-        self.packets, self.stream, self.aliases = [], b"", {}
+        self.packets, self.stream, self.aliases, self.identifier = [], b"", {}, rng.randrange(65536)
         chance = rng.choice((0, 0.05, 0.2) if policy.action == "close" else (0, 0.2, 0.6))  # of what is refused
         will = self.one(rng, self.allowed, chance / 4) if rng.random() < 0.2 else None
         self.add(mqtt_packets.connect(self.version, self.client, self.user, will), refused=will is not None and not self.allowed[will])
@@ -114,6 +123,11 @@ class Script:
         end = len(self.stream)
         self.packets.append(Packet(begin, end if decided is None else begin + decided, end, header_end=begin + header, **what))
 
+    def next_identifier(self):
+        """A broker has not answered the others yet."""
+        self.identifier = self.identifier % 65535 + 1
+        return self.identifier
+
     def publish(self, rng, chance):
         topic, alias, sent = self.one(rng, self.allowed, chance), None, None
         if self.version == 5 and rng.random() < 0.4:
@@ -122,7 +136,7 @@ class Script:
                 topic, sent = self.aliases[alias], ""
             self.aliases[alias] = topic
         qos, data, retain = rng.choice((0, 0, 1, 2)), payload(rng), rng.random() < 0.2
-        packet = mqtt_packets.publish(self.version, topic if sent is None else sent, data, qos, retain, False, rng.randint(1, 65535), alias)
+        packet = mqtt_packets.publish(self.version, topic if sent is None else sent, data, qos, retain, False, self.next_identifier(), alias)
         refused, texts = not self.allowed[topic], ()
         if refused and sent is None:
             at = len(self.stream) + packet.index(mqtt_packets.text(topic)) + 2
@@ -134,16 +148,16 @@ class Script:
         filters = [(self.one(rng, self.may_read, chance), rng.randint(0, 2)) for _ in range(rng.choice((1, 1, 2, 4)))]
         shares = [rng.choice(("", "", "$share/g/", "$share/plant/")) for _ in filters]
         if rng.random() < 0.2:
-            self.add(mqtt_packets.unsubscribe(self.version, [f for f, _ in filters]))
+            self.add(mqtt_packets.unsubscribe(self.version, [f for f, _ in filters], self.next_identifier()))
         given = [(share + f, qos) for share, (f, qos) in zip(shares, filters)]
-        packet, texts = mqtt_packets.subscribe(self.version, given, rng.randint(1, 65535)), []
+        packet, texts = mqtt_packets.subscribe(self.version, given, self.next_identifier()), []
         at = len(self.stream) + len(packet)
-        for share, (f, _) in zip(reversed(shares), reversed(filters)):
+        for i, (share, (f, _)) in reversed(list(enumerate(zip(shares, filters)))):
             at -= len(f) + 1
             if not self.may_read[f]:
-                texts.insert(0, Text(at, b"$" + b"-" * (len(f) - 1)))
+                texts.insert(0, Text(at, b"$" + b"-" * (len(f) - 1), i))
             at -= len(share) + 2
-        self.add(packet, refused=texts != [], texts=tuple(texts))
+        self.add(packet, refused=texts != [], texts=tuple(texts), identifier=self.identifier)
 
 
 class Arrived:
@@ -156,7 +170,8 @@ class Arrived:
         self.ended = None   # the position before which the connection ends
         self.filed = set()  # aliases that the broker has for a quarantine topic
         self.published = []
-        self.blanked = self.passed = 0
+        self.filters = {}  # by the identifier of a SUBSCRIBE: indices of filters that were overwritten
+        self.blanked = self.passed = self.codes = 0
 
     def judge(self, end):
         for p in self.script.packets:
@@ -187,8 +202,20 @@ class Arrived:
         for text in p.texts if p.topic is None else ():
             if self.ended is None and self.can_overwrite(text):
                 self.overwrite(text)
+                self.filters.setdefault(p.identifier, set()).add(text.index)
             elif self.ended is None:
                 self.fall_back(p)
+
+    def answer(self, packet):
+        """A packet of the broker, as it reaches the client"""
+        if packet[:1] != b"\x90":
+            return packet
+        codes, identifier = 5 if self.script.version == 5 else 4, struct.unpack("!H", packet[2:4])[0]
+        for i in self.filters.get(identifier, ()):
+            if packet[codes + i] < 0x80:
+                packet = packet[:codes + i] + bytes((REFUSED[self.script.version],)) + packet[codes + i + 1:]
+                self.codes += 1
+        return packet
 
     def can_overwrite(self, text):
         return self.script.policy.action == "blank" and text.begin >= self.at
@@ -247,7 +274,8 @@ class Session:
         self.isn, self.broker_isn = rng.choice((0xFFFFFFF0, rng.randrange(1 << 32))), rng.randrange(1 << 32)
         self.data, self.arrived = script.stream, Arrived(script)
         self.ends = cuts(rng, script.packets, number)
-        self.steps, self.told = [], b""  # told: the broker's stream
+        self.steps, self.told, self.reaches = [], b"", b""  # the broker's stream, and what of it reaches the client
+        self.answered = self.seen = 0  # positions up to which the broker has answered, and the client has acknowledged
         self.acknowledged = 0  # by the broker
         self.has = bytearray(len(self.data))
         self.tidy = rng.random() < 0.15  # nothing is reordered
@@ -256,14 +284,40 @@ class Session:
         self.close()
 
     def of_client(self, flags, at, data=b"", lost=False):
-        ack = self.broker_isn + 1 + len(self.told)
-        self.steps.append(Step(self.endpoint.frame(True, flags, self.isn + 1 + at, ack, data), True, lost, self.acknowledged, self.judged,
+        self.seen = len(self.told)
+        ack = self.broker_isn + 1 + self.seen
+        self.steps.append(Step(self.endpoint.frame(True, flags, self.isn + 1 + at, ack, data), True, lost, self.acknowledged, self.judged, self.seen,
                                data != b"" and at < self.acknowledged, self.before_end(min(at + len(data), self.limit()))))
 
-    def of_broker(self, data=b""):
-        self.steps.append(Step(self.endpoint.frame(False, ACK | PSH if data else ACK, self.broker_isn + 1 + len(self.told),
-                                                   self.isn + 1 + self.acknowledged, data)))
+    def of_broker(self, at, data=b""):
+        self.steps.append(Step(self.endpoint.frame(False, ACK | PSH if data else ACK, self.broker_isn + 1 + at, self.isn + 1 + self.acknowledged,
+                                                   data), seen=self.seen))
+
+    def tell(self, data):
+        """In segments of any size, of which some come again."""
+        rng, begin = self.rng, len(self.told)
         self.told += data
+        ends = {len(data), *(range(len(data)) if rng.random() < 0.1 else (rng.randint(0, len(data)) for _ in range(rng.choice((0, 0, 1, 3)))))}
+        at = begin
+        for end in sorted(begin + e for e in ends):
+            if end > at or not data:
+                self.of_broker(at, self.told[at:end])
+                at = end
+            if rng.random() < 0.15 and end > 0:
+                again = rng.randint(begin if rng.random() < 0.8 else 0, end)
+                self.of_broker(again, self.told[again:end])
+
+    def answers(self):
+        """Of the broker, to what it has"""
+        out = b""
+        for first, body, _, end in mqtt_packets.split(bytes(self.arrived.data[:self.acknowledged])):
+            if end > self.answered:
+                packet = mqtt_packets.answer(self.script.version, first, body, lambda: self.rng.random() < 0.1)
+                out += packet
+                self.reaches += self.arrived.answer(packet) if packet else b""
+                self.answered = end
+        return out
+
 
     def open(self):
         self.steps.append(Step(self.endpoint.frame(True, SYN, self.isn, 0), True))
@@ -299,7 +353,11 @@ class Session:
         """It acknowledges what it has, and answers."""
         self.acknowledged = self.received()
         accepts = not self.told and self.acknowledged >= self.script.connect_end
-        self.of_broker(CONNACK[self.script.version] if accepts else b"")
+        if accepts:
+            self.answered, self.reaches = self.script.connect_end, CONNACK[self.script.version]
+            self.tell(CONNACK[self.script.version])
+        else:
+            self.tell(self.answers() if self.told and self.rng.random() < 0.8 else b"")
 
     def other(self, begin, end):
         """Other bytes: a bit, or a publication that is refused."""
