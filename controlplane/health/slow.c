@@ -73,11 +73,12 @@ static struct known find_session(const struct bp_slow *s, const struct bp_phd_se
 {
 	const struct bp_phd_conversion *c = &s->conversion;
 	struct known k = {.words = bp_phd_report_words_read(p),
-		.hash = bp_phd_report_hash(s->t->hash_key, apdu, len)};
+		.hash = bp_phd_report_hash(bp_phd_report_key, apdu, len)};
 
 	k.open = bp_phd_last_open(k.words.last);
 	k.repeat = bp_phd_is_repeat(k.words.last, k.words.sent, c->invoke_id, c->report_no, k.hash,
 			   mono_ns) &&
+		   bp_phd_open_valid(k.open, c->total) &&
 		   bp_phd_report_words_number(p, &k.words, &k.report);
 	return k;
 }

@@ -137,7 +137,7 @@ static bool register_report(struct bp_phd_burst *t, struct report *r)
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	const struct bp_phd_report_words words = bp_phd_report_words_read(r->s);
 	const uint64_t last = words.last, sent = words.sent;
-	const uint16_t hash = bp_phd_report_hash(t->h->t->hash_key, r->d->payload, r->d->len);
+	const uint16_t hash = bp_phd_report_hash(bp_phd_report_key, r->d->payload, r->d->len);
 	const bool many_parts = bp_phd_sent_number(sent) == BP_PHD_SENT_MANY;
 	const bool repeat =
 		!many_parts &&

@@ -101,7 +101,7 @@ static void apply_settings(struct bp_phd_worker *h, uint64_t mono_ns)
 	h->ports_last = p->ports_last;
 	bp_bucket_init(&h->unknown_sessions, unknown_sessions, unknown_sessions / 10 + 1, mono_ns);
 	make_head(h);
-	bp_phd_hash_keys_init(&h->hash_keys, h->t->hash_key);
+	bp_phd_hash_keys_init(&h->hash_keys, bp_phd_report_key);
 	for (uint32_t n = 0; n < h->t->max_layouts; n++)
 		h->template[n].life = h->template[n].values = 0;
 }

@@ -38,6 +38,13 @@
 #define BP_PHD_HASH_END UINT32_MAX /* number of the last piece */
 
 /*
+ * The key of the digests of reports: not secret, and the same in all gateways, so that a gateway of
+ * a fleet recognises the repetition of a report that another one stored. A device that constructs
+ * two reports with the same digest affects only its own second report.
+ */
+static const uint64_t bp_phd_report_key[2] = {0x3c6ef372fe94f82bull, 0xa54ff53a5f1d36f1ull};
+
+/*
  * A 16-bit digest of all bytes of an APDU. The UDP checksum is unsuitable: it does not change where
  * one value increases by one and another decreases by one. bp_hash_bytes() is unsuitable for
  * reports, because each of its steps depends on the previous one; here the products are
@@ -243,6 +250,16 @@ static inline bool bp_phd_open_has(uint32_t open, unsigned parts, unsigned part)
 	return (open >> (BP_PHD_OPEN_LEFT_BITS + part - first - 1) & 1) == 0;
 }
 
+/* Whether an open word can be of a report of this number of parts. */
+static inline bool bp_phd_open_valid(uint32_t open, unsigned parts)
+{
+	const unsigned left = open & BP_PHD_OPEN_LEFT;
+
+	if (parts <= BP_PHD_OPEN_PARTS)
+		return (open & ~bp_phd_open_begin(parts)) == 0;
+	return open == 0 || (left >= 1 && left <= parts);
+}
+
 /* Records `part` as stored. Returns the same word where that was recorded before, or cannot be
  * recorded. */
 static inline uint32_t bp_phd_open_close(uint32_t open, unsigned parts, unsigned part)
@@ -333,6 +350,19 @@ static inline void bp_phd_report_words_end(struct bp_phd_session *s, uint64_t la
 	atomic_store_explicit(&s->last, last, memory_order_release);
 	BP_PHD_REPORT_WORDS_STEP();
 	atomic_store_explicit(&s->sent, sent, memory_order_release);
+}
+
+/*
+ * Whether the session over UDP began with a report of another gateway (bp_phd_carried) of which
+ * parts are open: a worker must not send these, as it would name them by this session.
+ */
+static inline bool bp_phd_carries_open(const struct bp_phd_session *s, uint64_t mono_ns)
+{
+	const struct bp_phd_report_words w = bp_phd_report_words_last(s);
+
+	return s->transport == BP_PHD_TRANSPORT_UDP && s->origin.associated_s != 0 &&
+	       bp_phd_last_open(w.last) != 0 && w.sent != 0 &&
+	       bp_phd_sent_age(w.sent, mono_ns) < BP_PHD_REPEAT_AGE;
 }
 
 /* Another `sent` for the report that the words were read of; nothing where there is another one. */

@@ -391,8 +391,7 @@ static void after_a_worker(void **state)
 	uint32_t slot;
 	size_t len;
 	uint8_t *apdu = rig_apdu("S02", &len);
-	const uint16_t hash = bp_phd_report_hash(
-		(const uint64_t[2]){0x9e3779b97f4a7c15ull, 0xd1b54a32d192ed03ull}, apdu, len);
+	const uint16_t hash = bp_phd_report_hash(bp_phd_report_key, apdu, len);
 
 	(void)state;
 	start(&r);

@@ -187,7 +187,7 @@ static void cse_gets(struct model *m, const struct flight *f)
 static void new_report(struct model *m, unsigned i)
 {
 	struct device *d = &m->device[i];
-	const uint16_t before = bp_phd_report_hash(m->h.r.shm.phd.hash_key, d->apdu.b, d->apdu.len);
+	const uint16_t before = bp_phd_report_hash(bp_phd_report_key, d->apdu.b, d->apdu.len);
 	struct value v[OBJECTS];
 
 	do {
@@ -202,7 +202,7 @@ static void new_report(struct model *m, unsigned i)
 		d->apdu = report_make(d->type, d->confirmed, d->invoke_id,
 			d->constant ? 0 : d->serial, v, d->parts, chance(10) ? 150 : 0);
 		/* one in 65,536 cannot be distinguished from the last one: a known limit */
-	} while (bp_phd_report_hash(m->h.r.shm.phd.hash_key, d->apdu.b, d->apdu.len) == before);
+	} while (bp_phd_report_hash(bp_phd_report_key, d->apdu.b, d->apdu.len) == before);
 	m->of[i][d->serial] = (uint8_t)d->parts;
 	d->waits = d->confirmed;
 	d->tries = 0;
