@@ -67,6 +67,7 @@ void bp_session_event_closed(struct bp_session_events *x, const struct bp_config
 		[BP_PHD_CLOSED_SUPERSEDED] = BP_EVENT_SESSION_SUPERSEDED,
 		[BP_PHD_CLOSED_IDLE] = BP_EVENT_SESSION_IDLE,
 		[BP_PHD_CLOSED_DISCONNECTED] = BP_EVENT_SESSION_DISCONNECTED,
+		[BP_PHD_CLOSED_MOVED] = BP_EVENT_SESSION_SUPERSEDED,
 	};
 	const bool released = why == BP_PHD_CLOSED_RELEASED || why == BP_PHD_CLOSED_BY_US;
 

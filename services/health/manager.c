@@ -219,9 +219,21 @@ static void released_by_device(
 	bp_phd_reply_simple(m, from, BP_PHD_RLRE, 0);
 }
 
-static void without_session(
-	struct bp_phd_manager *m, const struct bp_phd_peer *from, const struct bp_phd_apdu *a)
+/* Whether the owner searches for the association of the sender, before the APDU counts as one
+ * without. Sessions that are being restored come first. */
+static bool is_searched(struct bp_phd_manager *m, const struct bp_phd_peer *from,
+	const struct bp_phd_apdu *a, const uint8_t *p, size_t len)
 {
+	return (a->choice == BP_PHD_PRST || a->choice == BP_PHD_RLRQ || a->choice == BP_PHD_ABRT) &&
+	       from->transport == BP_PHD_TRANSPORT_UDP && m->ops->unknown != NULL &&
+	       !bp_phd_loading(m) && m->ops->unknown(m->arg, from, p, len);
+}
+
+static void without_session(struct bp_phd_manager *m, const struct bp_phd_peer *from,
+	const struct bp_phd_apdu *a, const uint8_t *p, size_t len)
+{
+	if (is_searched(m, from, a, p, len))
+		return;
 	if (a->choice == BP_PHD_ABRT) {
 		bp_phd_count(&m->counts->aborts_received);
 		bp_phd_unassociated(m, from);
@@ -288,7 +300,7 @@ void bp_phd_manager_receive(struct bp_phd_manager *m, const struct bp_phd_peer *
 	else if (a.choice == BP_PHD_AARQ)
 		bp_phd_associate(m, from, slot, &a, bp_phd_apdu_hash(m, p, len), unix_ns);
 	else if (slot == BP_PHD_NONE)
-		without_session(m, from, &a);
+		without_session(m, from, &a, p, len);
 	else
 		with_session(m, slot, from, &a, p, len);
 }

@@ -42,6 +42,7 @@ enum bp_phd_closed {
 	BP_PHD_CLOSED_SUPERSEDED,   /* the same system-id associated from elsewhere */
 	BP_PHD_CLOSED_IDLE,         /* we aborted: no report for idle_timeout */
 	BP_PHD_CLOSED_DISCONNECTED, /* its TCP connection ended */
+	BP_PHD_CLOSED_MOVED,        /* another gateway of the fleet has the association */
 	BP_PHD_CLOSED_REASONS,
 };
 
@@ -88,6 +89,10 @@ struct bp_phd_manager_ops {
 	/* While control->loading, over UDP: the device's own APDU shows that it has no session,
 	 * whatever the store will have for its address. */
 	void (*unassociated)(void *arg, const struct bp_phd_peer *device);
+	/* Over UDP, an APDU that only a device with an association sends, of a sender without a
+	 * session. True: the owner searches for the association, and passes the APDU again by
+	 * bp_phd_manager_receive(), or drops it; the device gets no response now. NULL: nowhere. */
+	bool (*unknown)(void *arg, const struct bp_phd_peer *from, const uint8_t *apdu, size_t len);
 	/* A scan report of an operating session: a whole PRST. */
 	enum bp_phd_taken (*report)(void *arg, uint32_t slot, const uint8_t *apdu, size_t len);
 };
@@ -174,5 +179,14 @@ enum bp_phd_restored {
  */
 enum bp_phd_restored bp_phd_manager_restore(
 	struct bp_phd_manager *m, const struct bp_phd_session_spec *s, uint64_t mono_ns);
+/* The same for a session of another gateway: it also replaces a session of the device at another
+ * address that was associated earlier. s->carried: the last report; while parts of it are open, the
+ * session must not become BP_PHD_READY: bp_phd_carries_open(). */
+enum bp_phd_restored bp_phd_manager_take(
+	struct bp_phd_manager *m, const struct bp_phd_session_spec *s, uint64_t mono_ns);
+/* Another gateway has the association of this session: it ends, and the device is not notified.
+ * False: the slot has another life by now. */
+bool bp_phd_manager_forget(
+	struct bp_phd_manager *m, uint32_t slot, uint16_t life, uint64_t mono_ns);
 
 #endif

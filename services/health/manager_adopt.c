@@ -126,10 +126,12 @@ void bp_phd_manager_loaded(struct bp_phd_manager *m, uint64_t mono_ns)
 
 /* ---- without the table ---- */
 
-/* Two were stored of one device: the later association is the true one. */
-static bool is_older(const struct bp_phd_manager *m, uint32_t slot, uint32_t associated_s)
+/* Two were stored of one device: the later association is the true one. any: also if the device
+ * associated here since. */
+static bool is_older(const struct bp_phd_manager *m, uint32_t slot, uint32_t associated_s, bool any)
 {
-	return m->note[slot].restored && bp_phd_session_at(m, slot)->associated_s < associated_s;
+	return (any || m->note[slot].restored) &&
+	       bp_phd_session_at(m, slot)->associated_s < associated_s;
 }
 
 /* Finds the model of the session. A standard configuration may be known in more detail than when
@@ -180,8 +182,8 @@ static void resume_restored(struct bp_phd_manager *m, uint32_t slot)
 		bp_phd_request_mds(m, slot);
 }
 
-enum bp_phd_restored bp_phd_manager_restore(
-	struct bp_phd_manager *m, const struct bp_phd_session_spec *s, uint64_t mono_ns)
+static enum bp_phd_restored restore(
+	struct bp_phd_manager *m, const struct bp_phd_session_spec *s, bool any, uint64_t mono_ns)
 {
 	const uint64_t hash = bp_phd_hash(m->t->hash_key, s->address, s->port, s->transport);
 	const uint32_t elsewhere = bp_phd_of_system(m, s->system_id);
@@ -191,7 +193,7 @@ enum bp_phd_restored bp_phd_manager_restore(
 
 	m->now_ns = mono_ns;
 	if (bp_phd_find(m->t, hash, s->address, s->port, s->transport, &slot) == 0 ||
-		(elsewhere != BP_PHD_NONE && !is_older(m, elsewhere, s->associated_s)))
+		(elsewhere != BP_PHD_NONE && !is_older(m, elsewhere, s->associated_s, any)))
 		return BP_PHD_RESTORE_THERE;
 	result = prepare(m, &now);
 	if (result != BP_PHD_RESTORED)
@@ -208,4 +210,27 @@ enum bp_phd_restored bp_phd_manager_restore(
 		return BP_PHD_RESTORE_FULL;
 	resume_restored(m, slot);
 	return BP_PHD_RESTORED;
+}
+
+enum bp_phd_restored bp_phd_manager_restore(
+	struct bp_phd_manager *m, const struct bp_phd_session_spec *s, uint64_t mono_ns)
+{
+	return restore(m, s, false, mono_ns);
+}
+
+enum bp_phd_restored bp_phd_manager_take(
+	struct bp_phd_manager *m, const struct bp_phd_session_spec *s, uint64_t mono_ns)
+{
+	return restore(m, s, true, mono_ns);
+}
+
+bool bp_phd_manager_forget(struct bp_phd_manager *m, uint32_t slot, uint16_t life, uint64_t mono_ns)
+{
+	const uint64_t word = bp_phd_word_at(m, slot);
+
+	if (bp_phd_word_state(word) == BP_PHD_FREE || bp_phd_word_life(word) != life)
+		return false;
+	m->now_ns = mono_ns;
+	bp_phd_close(m, slot, BP_PHD_CLOSED_MOVED);
+	return true;
 }

@@ -62,8 +62,9 @@ struct bp_phd_origin {
 	uint16_t pad;
 };
 
-/* The report whose answer a device was waiting for when its association ended: the next association
- * starts with it, so that its repetition is detected. sent 0: there is none. */
+/* The report whose answer a device was waiting for when its association ended, or moved to another
+ * gateway: the next association starts with it, so that its repetition is detected. sent 0: there
+ * is none. */
 struct bp_phd_carried {
 	uint64_t last, sent; /* as bp_phd_session has them */
 	struct bp_phd_origin origin;
@@ -108,7 +109,9 @@ struct bp_phd_session {
 	uint64_t aarq_hash;      /* hash of the bytes of the AARQ, to detect a repetition */
 	uint64_t config_hash; /* hash of the bytes of the accepted configuration report, 0: none */
 	uint64_t opened_ns;   /* CLOCK_MONOTONIC */
-	struct bp_phd_origin origin; /* of the report of `last`; TCP, until it has another one */
+	/* of the report of `last`, until it has another one; TCP, and UDP if another gateway had
+	 * the association */
+	struct bp_phd_origin origin;
 	/* workers, and the CP's slow path: reports of which nothing could be stored, as their APDU
 	 * is malformed or contradicts the configuration */
 	_Atomic uint32_t refused;

@@ -40,7 +40,9 @@ struct bp_phd_session_spec {
 	uint32_t associated_s, reports;
 	uint32_t deadline_s;
 	uint64_t config_content, aarq_hash, config_hash, opened_ns;
-	struct bp_phd_carried carried; /* TCP only: a worker would name it by this session */
+	/* A worker would name it by this session: over UDP, the session must not be READY while
+	 * parts of it are open. */
+	struct bp_phd_carried carried;
 };
 /* The address, port and transport must have no session yet. Returns 0 and *slot, or -1: the table,
  * or both groups of this address, are full (counted in control->refused). */

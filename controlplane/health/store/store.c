@@ -185,6 +185,22 @@ bool bp_phd_store_known(struct bp_phd_store *s, const uint8_t system_id[8], uint
 	       BP_PHD_OK;
 }
 
+struct bp_phd_store_device bp_phd_store_device(
+	const struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id)
+{
+	const uint32_t i = bp_phd_known_find(s->known, system_id, config_id);
+	struct bp_phd_store_device d = {.created = 0};
+	const struct bp_phd_known_config *c;
+
+	if (i == BP_PHD_KNOWN_NONE)
+		return d;
+	d.created = bp_phd_known_pair(s->known, i)->made;
+	c = bp_phd_known_config(s->known, bp_phd_known_pair(s->known, i)->config);
+	if (c != NULL)
+		d.report = (struct bp_phd_bytes){c->report, (uint16_t)c->len};
+	return d;
+}
+
 bool bp_phd_store_spec(
 	struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id, uint16_t spec)
 {

@@ -111,6 +111,13 @@ void bp_phd_store_free(struct bp_phd_store *s);
  */
 bool bp_phd_store_known(struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id,
 	struct bp_phd_model *out, uint16_t *spec);
+/* What is known of a device with this configuration; not a use. */
+struct bp_phd_store_device {
+	struct bp_phd_bytes report; /* ConfigReport, valid until the next call; len 0: none */
+	uint64_t created;           /* bp_phd_store_created() */
+};
+struct bp_phd_store_device bp_phd_store_device(
+	const struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id);
 /*
  * The device declared a configuration: `report` is the ConfigReport as received (the event report's
  * information); it is copied. The specialisation is kept if the configuration is the known one,

@@ -115,7 +115,7 @@ static void on_answer(void *arg, uint32_t slot, uint16_t life, const uint8_t *ap
 static void start_control_plane(void)
 {
 	static const struct bp_phd_manager_ops ops = {on_reply, on_known, on_learned, on_told,
-		on_opened, on_closed, on_allowed, on_unassociated, on_report};
+		on_opened, on_closed, on_allowed, on_unassociated, NULL, on_report};
 	const struct bp_slow_ops slow = {.answer = on_answer, .no_target = on_no_target};
 	static const uint8_t system_id[8] = {1};
 	static struct rig unused;

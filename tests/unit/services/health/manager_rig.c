@@ -117,8 +117,8 @@ static void opened(void *arg, uint32_t slot)
 
 static void closed(void *arg, uint32_t slot, enum bp_phd_closed why)
 {
-	static const char *const words[BP_PHD_CLOSED_REASONS] = {
-		"released", "by_us", "aborted", "fault", "timeout", "taken_over", "idle", "gone"};
+	static const char *const words[BP_PHD_CLOSED_REASONS] = {"released", "by_us", "aborted",
+		"fault", "timeout", "taken_over", "idle", "gone", "moved"};
 	struct rig *r = arg;
 
 	note(r, "closed %s %s\n", id_text(id_at(r, slot)), words[why]);
@@ -134,6 +134,15 @@ static void unassociated(void *arg, const struct bp_phd_peer *device)
 	struct rig *r = arg;
 
 	note(r, "unassociated %u\n", device_of(r, device));
+}
+
+static bool unknown(void *arg, const struct bp_phd_peer *from, const uint8_t *apdu, size_t len)
+{
+	struct rig *r = arg;
+
+	if (r->searches)
+		note(r, "searched %u\n", device_of(r, from));
+	return r->searches;
 }
 
 static enum bp_phd_taken report(void *arg, uint32_t slot, const uint8_t *apdu, size_t len)
@@ -188,8 +197,16 @@ void rig_open(struct rig *r, const json_t *vectors, uint32_t sessions, uint32_t 
 	r->c.timeouts.release_ns = 3000000000;
 	strcpy(r->c.cse.path, "cse-in/{system_id}/{object}");
 	strcpy(r->c.cse.originator, "Cbiplane");
-	r->ops = (struct bp_phd_manager_ops){
-		reply, known, learned, told, opened, closed, allowed, unassociated, report};
+	r->ops = (struct bp_phd_manager_ops){.reply = reply,
+		.known = known,
+		.learned = learned,
+		.mds_attributes = told,
+		.opened = opened,
+		.closed = closed,
+		.allowed = allowed,
+		.unassociated = unassociated,
+		.unknown = unknown,
+		.report = report};
 	r->now_ms = 1000000;
 	r->plan = 1;
 	phd_open(&r->x, sessions, layouts, 1);

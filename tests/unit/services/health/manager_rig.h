@@ -43,6 +43,7 @@ struct rig {
 	bool one_address;        /* all devices have 10.0.0.200, and ports of their own */
 	unsigned reconnected;    /* added to the numbers of connections */
 	bool denies;             /* no one is on the allow-list */
+	bool searches;           /* for associations of unknown devices */
 	uint64_t plan;           /* hash of the plan active */
 	enum bp_phd_taken taken; /* results of reports */
 	uint8_t learned[65536];  /* the report that was learned last */

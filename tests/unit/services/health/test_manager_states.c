@@ -212,6 +212,42 @@ static void no_unknown_session_is_aborted_while_loading(void **state)
 	free(r);
 }
 
+/* Of an unknown device: what only an associated one sends over UDP, after sessions were restored.
+ */
+static void associations_of_unknown_devices(void **state)
+{
+	struct rig *r = malloc(sizeof(*r));
+
+	assert_non_null(r);
+	rig_open(r, *state, 16, 16);
+	r->searches = true;
+	rig_send(r, 1, "S02");
+	rig_send(r, 1, "R01");
+	rig_send(r, 1, "R03");
+	said(r, "searched 1\nsearched 1\nsearched 1\n");
+	assert_int_equal(r->counts.unknown_sessions, 0);
+	rig_send(r, 1, "R02"); /* RLRE */
+	said(r, "");
+	rig_send(r, 1, "M30"); /* of a manager */
+	said(r, "1 " ABRT("0000"));
+	rig_send(r, 100, "S02");
+	said(r, "100 " ABRT("0000"));
+	r->x.t->control->loading = 1;
+	rig_send(r, 1, "S02");
+	said(r, "");
+	r->x.t->control->loading = 0;
+	rig_send(r, 1, "A01");
+	said(r, "1 " AARE0 "opened " OXIMETER "\n");
+	/* it moves, without a message to it */
+	assert_false(bp_phd_manager_forget(r->m, rig_slot(r, 1), 0, r->now_ms * 1000000));
+	assert_true(bp_phd_manager_forget(r->m, rig_slot(r, 1),
+		bp_phd_word_life(r->x.t->sessions[rig_slot(r, 1)].word), r->now_ms * 1000000));
+	said(r, "closed " OXIMETER " moved\n");
+	assert_int_equal(rig_state(r, 1), BP_PHD_FREE);
+	rig_close(r);
+	free(r);
+}
+
 /* Of several devices only the sender's session is concerned. */
 static void others_are_not_concerned(void **state)
 {
@@ -243,6 +279,7 @@ int main(void)
 		cmocka_unit_test(every_state_by_every_apdu),
 		cmocka_unit_test(ended_association_can_restart),
 		cmocka_unit_test(no_unknown_session_is_aborted_while_loading),
+		cmocka_unit_test(associations_of_unknown_devices),
 		cmocka_unit_test(others_are_not_concerned),
 	};
 
