@@ -58,6 +58,18 @@ struct bp_fleet_rule_counters {
 	uint64_t holds, holds_adopted;     /* changes of this gateway, and of others */
 };
 
+/* Of controlplane/health/associations.c. */
+struct bp_fleet_association_counters {
+	uint64_t stored, ended; /* records of this gateway that were written, deleted */
+	uint64_t not_queued;    /* not written: the queue was full, or no memory */
+	uint64_t too_large;     /* not written: the configuration is too long */
+	uint64_t requests;      /* for unknown devices */
+	uint64_t limited;       /* not requested: too many at a time, or in a second */
+	uint64_t adopted;       /* of other gateways */
+	uint64_t not_found, invalid, refused; /* not adopted; refused: by a limit of this gateway */
+	uint64_t taken;                       /* sessions that other gateways have adopted */
+};
+
 #define BP_FLEET_SERVER_TEXT 64u
 #define BP_FLEET_ERROR_TEXT 256u
 
@@ -73,6 +85,7 @@ struct bp_shm_fleet {
 	struct bp_fleet_connection_counters connections;
 	struct bp_fleet_alarm_counters alarms;
 	struct bp_fleet_rule_counters rules;
+	struct bp_fleet_association_counters associations;
 	_Atomic uint64_t leased, unacknowledged, pairs; /* gauges of these */
 	/* Texts that change while they are read show a mixture for a moment. */
 	char fleet[32], server[BP_FLEET_SERVER_TEXT], last_error[BP_FLEET_ERROR_TEXT];

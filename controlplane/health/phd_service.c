@@ -13,6 +13,7 @@
 
 #include "controlplane/process/clock.h"
 #include "daemon/log.h"
+#include "controlplane/health/associations.h"
 #include "controlplane/health/cse/cse_http.h"
 #include "controlplane/health/events.h"
 #include "controlplane/health/store/persist.h"
@@ -22,6 +23,7 @@
 #include "controlplane/health/slow.h"
 #include "controlplane/health/status.h"
 #include "controlplane/health/tcp.h"
+#include "services/health/last_report.h"
 #include "services/health/layout.h"
 #include "services/health/manager.h"
 #include "services/health/settings.h"
@@ -61,6 +63,7 @@ struct bp_phd_service {
 	uint64_t status_ns; /* time of the last write */
 	bool by_type;       /* the path contains {type} */
 	struct bp_session_events session_events;
+	struct bp_associations *associations; /* NULL: not shared with a fleet */
 };
 
 /* ---- callbacks of the manager ---- */
@@ -119,6 +122,18 @@ static void on_opened(void *arg, uint32_t slot)
 
 	bp_session_event_associated(&s->session_events, bp_config_phd(s->config), slot);
 	bp_phd_persist_opened(s->keep, slot);
+	if (s->associations)
+		bp_associations_opened(s->associations, slot);
+	request_ready(s, slot);
+}
+
+/* Another gateway had the association. */
+static void on_adopted(void *arg, uint32_t slot)
+{
+	struct bp_phd_service *s = arg;
+
+	bp_session_event_associated(&s->session_events, bp_config_phd(s->config), slot);
+	bp_phd_persist_opened(s->keep, slot);
 	request_ready(s, slot);
 }
 
@@ -129,6 +144,8 @@ static void on_closed(void *arg, uint32_t slot, enum bp_phd_closed why)
 
 	bp_session_event_closed(&s->session_events, bp_config_phd(s->config), slot, why);
 	bp_phd_persist_closed(s->keep, slot);
+	if (s->associations)
+		bp_associations_closed(s->associations, slot, why);
 	/* after errors of the CSE, the resources of the device are checked at its next association:
 	 * only that repairs a policy that denies access */
 	if (atomic_load_explicit(&x->errors, memory_order_relaxed) != 0)
@@ -142,6 +159,13 @@ static void on_unassociated(void *arg, const struct bp_phd_peer *device)
 	bp_phd_persist_unassociated(s->keep, device);
 }
 
+static bool on_unknown(void *arg, const struct bp_phd_peer *from, const uint8_t *apdu, size_t len)
+{
+	struct bp_phd_service *s = arg;
+
+	return s->associations && bp_associations_unknown(s->associations, from, apdu, len);
+}
+
 static bool on_allowed(void *arg, const uint8_t system_id[8])
 {
 	const struct bp_phd_service *s = arg;
@@ -149,12 +173,26 @@ static bool on_allowed(void *arg, const uint8_t system_id[8])
 	return bp_config_phd_allowed(bp_config_phd(s->config), &s->allow, system_id);
 }
 
+/* Whether the reports of a session must come by the slow path, because it began with a report of
+ * another gateway that is not stored yet. */
+static bool is_held(struct bp_phd_service *s, uint32_t slot)
+{
+	struct bp_phd_session *x = &s->t->sessions[slot];
+
+	if (bp_phd_carries_open(x, bp_mono_ns()))
+		return true;
+	if (x->transport == BP_PHD_TRANSPORT_UDP) /* the next reports are of this session */
+		x->origin = (struct bp_phd_origin){.associated_s = 0};
+	return false;
+}
+
 static enum bp_phd_taken on_report(void *arg, uint32_t slot, const uint8_t *apdu, size_t len)
 {
 	struct bp_phd_service *s = arg;
 
 	/* without its containers the report cannot be stored yet: the device repeats it */
-	if (!bp_ready_is(s->ready, slot))
+	if (!bp_ready_is(s->ready, slot) &&
+		!(bp_ready_is_suspended(s->ready, slot) && is_held(s, slot)))
 		return BP_PHD_TAKEN_FULL;
 	return bp_slow_report(s->slow, slot, apdu, len, bp_mono_ns());
 }
@@ -180,7 +218,8 @@ static void on_idle(void *arg, uint32_t slot)
 {
 	struct bp_phd_service *s = arg;
 
-	bp_ready_idle(s->ready, slot);
+	if (!is_held(s, slot))
+		bp_ready_idle(s->ready, slot);
 }
 
 static uint64_t get_created(void *arg, const uint8_t system_id[8], uint16_t config_id)
@@ -199,9 +238,9 @@ static void set_created(void *arg, const uint8_t system_id[8], uint16_t config_i
 
 static bool on_busy(void *arg, uint32_t slot)
 {
-	const struct bp_phd_service *s = arg;
+	struct bp_phd_service *s = arg;
 
-	return bp_slow_busy(s->slow, slot);
+	return bp_slow_busy(s->slow, slot) || is_held(s, slot);
 }
 
 /* ---- sockets ---- */
@@ -467,6 +506,7 @@ static int start_manager(struct bp_phd_service *s, const struct bp_phd_service_s
 		.closed = on_closed,
 		.allowed = on_allowed,
 		.unassociated = on_unassociated,
+		.unknown = on_unknown,
 		.report = on_report};
 	static const struct bp_phd_persist_ops kept = {.restored = request_ready};
 	uint8_t system_id[8];
@@ -490,6 +530,28 @@ static int start_manager(struct bp_phd_service *s, const struct bp_phd_service_s
 	else
 		bp_phd_persist_manager(s->keep, s->m);
 	return s->m ? 0 : -1;
+}
+
+static bool start_associations(struct bp_phd_service *s, const struct bp_phd_service_setup *setup,
+	char *err, size_t err_size)
+{
+	const struct bp_associations_setup a = {.base = s->base,
+		.fleet = setup->fleet,
+		.tables = s->t,
+		.manager = s->m,
+		.store = s->store,
+		.shown = setup->shown,
+		.name = s->config->name,
+		.idle_timeout_ns = bp_config_phd(s->config)->idle_timeout_ns,
+		.adopted = on_adopted,
+		.arg = s};
+
+	if (setup->fleet == NULL || bp_config_phd(s->config)->listen_udp_port == 0)
+		return true;
+	s->associations = bp_associations_new(&a);
+	if (s->associations == NULL)
+		snprintf(err, err_size, "no memory for the associations of the fleet");
+	return s->associations != NULL;
 }
 
 struct bp_phd_service *bp_phd_service_new(struct event_base *base,
@@ -518,6 +580,7 @@ struct bp_phd_service *bp_phd_service_new(struct event_base *base,
 		/* the sessions of the table are adopted before any datagram is received */
 		bp_phd_manager_adopt(s->m, bp_mono_ns());
 		if (start_cse(s, err, err_size) == 0 &&
+			start_associations(s, setup, err, err_size) &&
 			start_udp(s, setup->udp, err, err_size) == 0 &&
 			start_tcp(s, setup->tcp, err, err_size) == 0) {
 			on_timer(-1, 0, s);
@@ -542,6 +605,7 @@ void bp_phd_service_free(struct bp_phd_service *s)
 	bp_cse_http_free(s->cse_http);
 	bp_slow_free(s->slow);
 	bp_ready_free(s->ready);
+	bp_associations_free(s->associations);
 	bp_phd_manager_free(s->m);
 	bp_phd_writer_free(s->w);
 	bp_phd_persist_free(s->keep);
@@ -574,6 +638,13 @@ void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *
 		s->allow = allow;
 	}
 	publish_settings(s, true);
+	if (s->associations)
+		bp_associations_configure(s->associations, bp_config_phd(c)->idle_timeout_ns);
+}
+
+struct bp_associations *bp_phd_service_associations(const struct bp_phd_service *s)
+{
+	return s->associations;
 }
 
 enum bp_phd_disconnect_result bp_phd_service_release(

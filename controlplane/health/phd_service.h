@@ -21,7 +21,10 @@ struct bp_config;
  */
 struct bp_phd_service;
 
+struct bp_associations;
+struct bp_fleet_state;
 struct bp_ring_events;
+struct bp_shm_fleet;
 
 struct bp_phd_service_setup {
 	const struct bp_config *config; /* valid until bp_phd_service_configure() replaces it */
@@ -33,6 +36,9 @@ struct bp_phd_service_setup {
 	void *readers;
 	uint8_t mac[6];              /* the default system-id is derived from it */
 	struct bp_event_ring events; /* of sessions; opened */
+	struct bp_fleet_state
+		*fleet;             /* NULL: associations are not shared; ends before the service */
+	struct bp_shm_fleet *shown; /* its counters in the segment */
 	int udp, tcp; /* sockets, or -1: they are opened here. The service takes ownership. */
 };
 
@@ -43,6 +49,9 @@ void bp_phd_service_free(struct bp_phd_service *s);
 
 /* Applies the settings that may change at run time. */
 void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *c);
+
+/* NULL: associations are not shared with a fleet. */
+struct bp_associations *bp_phd_service_associations(const struct bp_phd_service *s);
 
 /* Requests a device to release its association. */
 enum bp_phd_disconnect_result {

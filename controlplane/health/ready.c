@@ -67,6 +67,11 @@ bool bp_ready_is(const struct bp_ready *r, uint32_t slot)
 	return !lacks(r, slot, &word);
 }
 
+bool bp_ready_is_suspended(const struct bp_ready *r, uint32_t slot)
+{
+	return session_of(r, slot)->provision == SUSPENDED;
+}
+
 uint32_t bp_ready_waiting(const struct bp_ready *r)
 {
 	uint32_t n = r->tail - r->head;

@@ -38,6 +38,8 @@ void bp_ready_request(struct bp_ready *r, uint32_t slot);
 void bp_ready_lost(struct bp_ready *r, uint32_t slot);
 /* Returns whether the session has its resources. */
 bool bp_ready_is(const struct bp_ready *r, uint32_t slot);
+/* Returns whether it has its resources, and is not ready because of bp_ready_hold(). */
+bool bp_ready_is_suspended(const struct bp_ready *r, uint32_t slot);
 
 /*
  * A session is not marked while `busy` returns that one of its reports is in flight on the slow

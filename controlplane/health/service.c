@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controlplane/health/associations.h"
 #include "controlplane/health/command.h"
 #include "controlplane/health/phd_service.h"
 #include "controlplane/health/sockets.h"
@@ -84,6 +85,8 @@ static int start(void *state, char *err, size_t err_size)
 		.readers_gone = h->x->readers_gone,
 		.readers = h->x->shm->global,
 		.events = bp_shm_events_of(h->x->shm, BP_EVENTS_SESSIONS),
+		.fleet = h->x->fleet,
+		.shown = &h->x->shm->control->fleet,
 		.udp = h->sockets.udp,
 		.tcp = h->sockets.tcp};
 
@@ -94,6 +97,38 @@ static int start(void *state, char *err, size_t err_size)
 	bp_event_ring_open(&setup.events);
 	h->manager = bp_phd_service_new(h->x->base, &setup, err, err_size);
 	return h->manager != NULL ? 0 : -1;
+}
+
+static struct bp_associations *associations_of(const struct health *h)
+{
+	return h->manager != NULL ? bp_phd_service_associations(h->manager) : NULL;
+}
+
+static int tick(void *state, char *err, size_t err_size)
+{
+	const struct health *h = state;
+
+	if (associations_of(h) != NULL)
+		bp_associations_show(associations_of(h));
+	return start(state, err, err_size);
+}
+
+static void drain(void *state, uint64_t wait_ns, void (*done)(void *arg), void *arg)
+{
+	const struct health *h = state;
+
+	(void)wait_ns;
+	if (associations_of(h) != NULL)
+		bp_associations_finish(associations_of(h));
+	done(arg);
+}
+
+static void status(const void *state, json_t *answer)
+{
+	const struct health *h = state;
+
+	if (associations_of(h) != NULL)
+		bp_associations_status(associations_of(h), answer);
 }
 
 static void configure(void *state)
@@ -132,9 +167,11 @@ const struct bp_controlplane_service bp_controlplane_health = {
 	.create = create,
 	.low_port = low_port,
 	.start = start,
-	.tick = start,
+	.tick = tick,
 	.configure = configure,
+	.drain = drain,
 	.free = end,
+	.status = status,
 	.commands = commands,
 	.n_commands = sizeof(commands) / sizeof(commands[0]),
 };

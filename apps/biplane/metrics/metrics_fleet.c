@@ -90,6 +90,22 @@ static void read_rules(struct bp_metrics *m, const struct bp_metric *row)
 			bp_metric_load(&m->shm->control->fleet.rules, list[i].at));
 }
 
+#define ASSOCIATION(member_) offsetof(struct bp_fleet_association_counters, member_)
+
+static void read_associations(struct bp_metrics *m, const struct bp_metric *row)
+{
+	static const struct outcome list[] = {{"stored", ASSOCIATION(stored)},
+		{"ended", ASSOCIATION(ended)}, {"not_queued", ASSOCIATION(not_queued)},
+		{"too_large", ASSOCIATION(too_large)}, {"requested", ASSOCIATION(requests)},
+		{"limited", ASSOCIATION(limited)}, {"adopted", ASSOCIATION(adopted)},
+		{"not_found", ASSOCIATION(not_found)}, {"invalid", ASSOCIATION(invalid)},
+		{"refused", ASSOCIATION(refused)}, {"taken", ASSOCIATION(taken)}};
+
+	for (size_t i = 0; shares(m) && i < sizeof(list) / sizeof(list[0]); i++)
+		bp_metric_count(m, BP_LABELS({row->labels, list[i].label}),
+			bp_metric_load(&m->shm->control->fleet.associations, list[i].at));
+}
+
 #define FLEET(name_, type_, unit_, reader, member, help_)                                          \
 	{                                                                                          \
 		.name = "fleet_state_" name_, .type = type_, .unit = unit_, .labels = "",          \
@@ -143,6 +159,8 @@ static const struct bp_metric fleet[] = {
 	BY("alarm_states", "result", read_rules,
 		"Raised and cleared states by result; conflict: raised at two gateways; hold: "
 		"changes of holds"),
+	BY("associations", "result", read_associations,
+		"Associations of health devices by result; taken: adopted by another gateway"),
 	{.name = NULL},
 };
 

@@ -120,6 +120,23 @@ static json_t *alarm_states(const struct bp_shm_fleet *f)
 		counters(&f->rules, not_shared, N(not_shared)));
 }
 
+#undef AT
+#define AT(member_) offsetof(struct bp_fleet_association_counters, member_)
+
+/* Of health devices. */
+static json_t *associations(const struct bp_fleet_association_counters *c)
+{
+	static const struct named records_[] = {{"stored", AT(stored)}, {"ended", AT(ended)},
+		{"not_queued", AT(not_queued)}, {"too_large", AT(too_large)}};
+	static const struct named not_adopted_[] = {{"not_found", AT(not_found)},
+		{"limited", AT(limited)}, {"invalid", AT(invalid)}, {"refused", AT(refused)}};
+
+	return json_pack("{so so so so so}", "records", counters(c, records_, N(records_)),
+		"requested", number(load(&c->requests)), "adopted", number(load(&c->adopted)),
+		"not_adopted", counters(c, not_adopted_, N(not_adopted_)), "taken",
+		number(load(&c->taken)));
+}
+
 struct outcome {
 	const char *name;
 	bp_counter_t counter;
@@ -193,19 +210,20 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	json_t *view;
 
 	if (shares(m))
-		view = json_pack("{so so so s{so so so so} so so}", "gateway",
+		view = json_pack("{so so so s{so so so so} so so so}", "gateway",
 			s->instance != NULL ? json_string(s->instance->name) : json_null(), "fleet",
 			bp_text_json(f->fleet, sizeof(f->fleet)), "state", state(f), "connections",
 			"records", records(&f->connections), "requested",
 			number(bp_shm_counter(m, BP_C_FLEET_ASKED)), "adopted",
 			outcomes(m, adopted, N(adopted)), "not_adopted",
 			outcomes(m, not_adopted, N(not_adopted)), "alarms", alarms(f),
-			"alarm_states", alarm_states(f));
+			"alarm_states", alarm_states(f), "associations",
+			associations(&f->associations));
 	else
-		view = json_pack("{so so so so so so}", "gateway",
+		view = json_pack("{so so so so so so so}", "gateway",
 			s->instance != NULL ? json_string(s->instance->name) : json_null(), "fleet",
 			json_null(), "state", json_null(), "connections", json_null(), "alarms",
-			json_null(), "alarm_states", json_null());
+			json_null(), "alarm_states", json_null(), "associations", json_null());
 	if (view == NULL)
 		snprintf(err, err_size, "not enough memory");
 	return view;
@@ -304,6 +322,16 @@ static void print_alarms(const json_t *a, const json_t *states, FILE *out)
 	print_counts(out, "not shared", json_object_get(states, "not_shared"));
 }
 
+static void print_associations(const json_t *a, FILE *out)
+{
+	fprintf(out, "\nAssociations of health devices\n");
+	print_counts(out, "records", json_object_get(a, "records"));
+	print_number(out, "requested", a, "requested");
+	print_number(out, "adopted", a, "adopted");
+	print_counts(out, "not adopted", json_object_get(a, "not_adopted"));
+	print_number(out, "taken", a, "taken");
+}
+
 static void print(const json_t *view, bool all, FILE *out)
 {
 	const json_t *connections = json_object_get(view, "connections");
@@ -323,6 +351,7 @@ static void print(const json_t *view, bool all, FILE *out)
 	print_counts(out, "adopted", json_object_get(connections, "adopted"));
 	print_counts(out, "not adopted", json_object_get(connections, "not_adopted"));
 	print_alarms(json_object_get(view, "alarms"), json_object_get(view, "alarm_states"), out);
+	print_associations(json_object_get(view, "associations"), out);
 }
 
 const struct bp_show_view bp_show_fleet = {

@@ -226,6 +226,7 @@ static void fill_fleet(struct bp_shm *shm)
 	f->counters.superseded = 32;
 	f->counters.error[BP_FLEET_ERROR_AUTH] = 33;
 	f->connections.found = 34;
+	f->associations.adopted = 35;
 }
 
 static void fill_kafka(struct bp_publisher_counters *c)

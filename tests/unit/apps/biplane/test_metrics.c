@@ -113,6 +113,7 @@ static void values_of_the_segment(void **state)
 		"biplane_fleet_state_writes_total{result=\"refused_stale\"} 32",
 		"biplane_fleet_state_errors_total{reason=\"auth\"} 33",
 		"biplane_fleet_connection_records_found_total 34",
+		"biplane_fleet_state_associations_total{result=\"adopted\"} 35",
 		"biplane_mqtt_connections_inspected 99",
 		"biplane_publisher_connected{destination=\"mqtt\"} 0",
 		"biplane_publisher_connected{destination=\"kafka\"} 1",

@@ -55,6 +55,13 @@ static void share_state(void)
 		.client_full = 37,
 		.holds = 38,
 		.holds_adopted = 39};
+	f->associations = (struct bp_fleet_association_counters){.stored = 40,
+		.too_large = 41,
+		.requests = 42,
+		.limited = 43,
+		.adopted = 44,
+		.invalid = 45,
+		.taken = 46};
 	atomic_store(&f->leased, 1);
 	atomic_store(&f->unacknowledged, 35);
 	atomic_store(&f->pairs, 36);
@@ -95,6 +102,25 @@ static void state_by_result_and_reason(void **state)
 	assert_non_null(strstr(text, "refused_stale 3"));
 	assert_non_null(strstr(text, "errors        timeout 9\n"));
 	assert_non_null(strstr(text, "stale 13"));
+	free(text);
+}
+
+static void associations_by_result(void **state)
+{
+	json_t *v, *s;
+	char *text;
+
+	(void)state;
+	share_state();
+	v = collect(&bp_show_fleet);
+	s = json_object_get(v, "associations");
+	assert_number(json_object_get(s, "records"), "stored", 40);
+	assert_number(s, "requested", 42);
+	assert_number(s, "adopted", 44);
+	assert_number(json_object_get(s, "not_adopted"), "invalid", 45);
+	text = text_of(&bp_show_fleet, v, false);
+	assert_non_null(strstr(text, "not_found 0, limited 43, invalid 45, refused 0\n"));
+	assert_non_null(strstr(text, "taken         46\n"));
 	free(text);
 }
 
@@ -202,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(state_by_result_and_reason),
+		CASE(associations_by_result),
 		CASE(text_of_redis_cannot_control_the_terminal),
 		CASE(alarms_and_their_states),
 		CASE(totals_in_the_status),
