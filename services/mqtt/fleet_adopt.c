@@ -184,6 +184,24 @@ bool bp_fleet_ask_lost(struct bp_mqtt_worker *in, struct bp_flow *f)
 	return bp_fleet_returned(f);
 }
 
+/* Neither number is near those here: the segment is of another connection, or forged. */
+static bool is_elsewhere(const struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
+{
+	const uint32_t seq = frame->seq - f->next[dir], ack = frame->ack - f->next[!dir];
+
+	return seq + BP_FLEET_ELSEWHERE > 2 * BP_FLEET_ELSEWHERE &&
+	       ack + BP_FLEET_ELSEWHERE > 2 * BP_FLEET_ELSEWHERE &&
+	       !(f->pending & BP_FLOW_PUSHED_EITHER);
+}
+
+/* The numbers that the record of another connection must be near to: bp_fleet_is_replaced(). */
+static void note_numbers(struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
+{
+	f->resync[1].valid = bp_fleet_returned(f);
+	f->resync[dir].expect_seq = frame->seq;
+	f->resync[!dir].expect_seq = frame->ack;
+}
+
 void bp_fleet_ask_returned(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
 {
@@ -191,25 +209,22 @@ void bp_fleet_ask_returned(
 
 	/* Without payload, too: the acknowledgement of what the sender sent through the other
 	 * gateway can be the first segment that returns. */
-	if ((frame->tcp_flags & BP_TCP_ACK) && (ahead | acked) != 0 && ahead <= BP_SEQ_OUTSIDE &&
-		acked <= BP_SEQ_OUTSIDE && !(f->pending & BP_FLOW_HELD(dir)) && may_return(in, f))
-		bp_fleet_ask(in, f);
+	if (!(frame->tcp_flags & BP_TCP_ACK) || (ahead | acked) == 0 || ahead > BP_SEQ_OUTSIDE ||
+		acked > BP_SEQ_OUTSIDE || (f->pending & BP_FLOW_HELD(dir)) || !may_return(in, f))
+		return;
+	bp_fleet_ask(in, f);
+	/* far ahead in both directions: another connection's numbers can be that, too */
+	if (is_elsewhere(f, frame, dir))
+		note_numbers(f, frame, dir);
 }
 
 void bp_fleet_ask_replaced(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
 {
-	const uint32_t seq = frame->seq - f->next[dir], ack = frame->ack - f->next[!dir];
-
-	if (!(frame->tcp_flags & BP_TCP_ACK) ||
-		seq + BP_FLEET_ELSEWHERE <= 2 * BP_FLEET_ELSEWHERE ||
-		ack + BP_FLEET_ELSEWHERE <= 2 * BP_FLEET_ELSEWHERE ||
-		(f->pending & BP_FLOW_PUSHED_EITHER) || !may_return(in, f))
+	if (!(frame->tcp_flags & BP_TCP_ACK) || !is_elsewhere(f, frame, dir) || !may_return(in, f))
 		return;
 	bp_fleet_ask(in, f);
-	f->resync[1].valid = bp_fleet_returned(f);
-	f->resync[dir].expect_seq = frame->seq;
-	f->resync[!dir].expect_seq = frame->ack;
+	note_numbers(f, frame, dir);
 }
 
 void bp_fleet_first_byte(struct bp_flow *f, unsigned dir, uint32_t seq)

@@ -364,29 +364,35 @@ static void returns_as_another(void **state)
 	close_fleet();
 }
 
-/* The connection ended at the other gateway, and so did this one of the same ports begin there. */
+/* The connection ended at the other gateway, and so did this one of the same ports begin there,
+ * with other numbers, which may also be ahead. */
 static void replaced_elsewhere(void **state)
 {
+	static const uint32_t ahead[][2] = {{0x70000000, 0xa0000000}, {0x70000000, 0x10000000},
+		{0x20000000, 0xc0000000}, {0x20000000, 0x10000000}};
 	struct peer c, other, same;
 
 	(void)state;
-	open_fleet();
-	leave(&c, 1);
-	rig_fin_both(&one, &c);
-	scan();
-	peer_init(&other, true, 1, c.seq[CLIENT] + 0x70000000, c.seq[BROKER] + 0xa0000000);
-	rig_connect_alias(&one, &other, "sensor", 10, 10);
-	publish_alias(&one, &other, "t/x", 3, "1");
-	rest_and_scan();
-	same = other;
-	publish_alias(&two, &same, "", 3, "90");
-	offer();
-	assert_int_equal(rig_count(&two, BP_C_FLEET_CONFLICT), 1);
-	publish_alias(&two, &other, "", 3, "91");
-	offer();
-	assert_string_equal(rig_told_values(&two), "91");
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
-	close_fleet();
+	for (unsigned i = 0; i < sizeof(ahead) / sizeof(ahead[0]); i++) {
+		open_fleet();
+		leave(&c, 1);
+		rig_fin_both(&one, &c);
+		scan();
+		peer_init(
+			&other, true, 1, c.seq[CLIENT] + ahead[i][0], c.seq[BROKER] + ahead[i][1]);
+		rig_connect_alias(&one, &other, "sensor", 10, 10);
+		publish_alias(&one, &other, "t/x", 3, "1");
+		rest_and_scan();
+		same = other;
+		publish_alias(&two, &same, "", 3, "90");
+		offer();
+		assert_int_equal(rig_count(&two, BP_C_FLEET_CONFLICT), 1);
+		publish_alias(&two, &other, "", 3, "91");
+		offer();
+		assert_string_equal(rig_told_values(&two), "91");
+		assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+		close_fleet();
+	}
 }
 
 /* A segment of somebody who knows no number, while the fleet has the record of a connection of
