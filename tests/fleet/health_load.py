@@ -18,6 +18,9 @@ ADDRESS = "10.26.0.1"
 PORT = 6024
 PROGRAMS = Path(BIPLANE).resolve().parent
 FIRST = 0x0022092260000000  # system-id; each round has 65,536
+# Source ports of the devices. Each round has other ones: a gateway keeps the session of a device that has moved away, and takes another
+# device with the same address and port that moves there for it.
+PORTS = range(2048, 32768)
 
 
 @dataclass
@@ -104,6 +107,7 @@ class HealthLoad:
         self.devices = lab.popen("dev", PROGRAMS / "biplane-phd-sim", "--device", "oximeter", "--to", f"{ADDRESS}:{PORT}", "--count", count,
                                  "--confirmed", "--reports", 0, "--rate", rate, "--associations", 100, "--retries", 0, "--timeout", "500ms",
                                  "--association-timeout", "1s", "--again", "500ms", "--report-file", self.file,
+                                 "--source-port", PORTS[number * count % (len(PORTS) - count)],
                                  "--system-id", f"{FIRST + (number << 16):016x}", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
     def lines(self):
