@@ -134,7 +134,7 @@ FAULTS = {f.name: f for f in (
     Fault("redis-split", "the Redis primary, its Sentinel and one gateway cut off from all others", store.split_redis, store.join_split,
           moves=False),
     Fault("etcd-no-quorum", "kill -9 of two of three etcd servers", store.kill_quorum, store.start_quorum, moves=False, part="etcd"),
-    Fault("kafka-errors", "errors of most produce requests, one of three Kafka brokers unreachable", fail_kafka, mend_kafka, moves=False,
+    Fault("kafka-errors", "one of three Kafka brokers down, leaders move, connections are closed", fail_kafka, mend_kafka, moves=False,
           part="kafka"),
     Fault("disk-full", "disk of the spool full, edge broker unreachable from this gateway", fill_disk, free_disk, moves=False),
 )}

@@ -6,8 +6,13 @@
 
 Prints the TCP ports of its brokers in one line. Reads commands from its standard input, and answers each with "ok":
 
-  fail      the brokers answer most produce requests with errors, and the first broker closes its connections
-  mend      they answer normally again
+  fail      the first broker is down, the leaders of the partitions move between the others, and connections are closed when they
+            have a produce request
+  mend      the end of all
+
+The cluster does not check the sequence numbers of an idempotent producer. So no single request of several in flight is answered with
+an error: a broker would refuse those after it, and the cluster would store them, of which the producer concludes that it has stored
+the first one, too.
 
 Ends at the end of its standard input."""
 
@@ -16,10 +21,9 @@ import sys
 import threading
 
 PRODUCE = 0  # number of the request in Kafka's protocol
-# The answers, in turn; 0 is success, and -195 closes the connection. After OUT_OF_ORDER_SEQUENCE_NUMBER (45), an idempotent producer
-# must begin again. The others are errors of a leader or of its replicas, and temporary.
-ANSWERS = (6, 0, 7, 19, 0, 20, -195, 0, 5, 45, 0)
-EVERY = 0.1
+CLOSED = -195  # RD_KAFKA_RESP_ERR__TRANSPORT: the connection is closed in place of an answer
+DOWN = 1
+EVERY = 0.2
 PRODUCER = 0
 
 
@@ -38,38 +42,47 @@ class Cluster:
         self.cluster = ctypes.c_void_p(lib.rd_kafka_mock_cluster_new(owner, brokers))
         if not self.cluster or lib.rd_kafka_mock_topic_create(self.cluster, topic.encode(), partitions, brokers):
             raise SystemExit("no mock cluster")
-        self.failing, self.lock = False, threading.Lock()
+        self.brokers, self.topic, self.partitions = brokers, topic.encode(), partitions
+        self.failing, self.lock, self.turn = False, threading.Lock(), 0
 
     def ports(self):
         return [b.rpartition(":")[2] for b in self.lib.rd_kafka_mock_cluster_bootstraps(self.cluster).decode().split(",")]
 
     def fail(self):
-        self.failing = True
-        self.lib.rd_kafka_mock_broker_set_down(self.cluster, 1)
-        self.push()
+        self.lib.rd_kafka_mock_broker_set_down(self.cluster, DOWN)
+        with self.lock:
+            for _ in range(self.partitions):
+                self.move()
+            self.failing = True
 
-    def push(self):
-        """Answers for the next requests, after those that wait."""
+    def move(self):
+        """The leader of each partition in turn, to the next broker that is up."""
+        partition, broker = self.turn % self.partitions, DOWN + 1 + self.turn // self.partitions % (self.brokers - 1)
+        self.turn += 1
+        self.lib.rd_kafka_mock_partition_set_leader(self.cluster, self.topic, partition, broker)
+
+    def disturb(self):
         with self.lock:
             if self.failing:
-                self.lib.rd_kafka_mock_push_request_errors_array(self.cluster, ctypes.c_int16(PRODUCE), ctypes.c_size_t(len(ANSWERS)),
-                                                                 (ctypes.c_int * len(ANSWERS))(*ANSWERS))
+                self.move()
+                self.lib.rd_kafka_mock_push_request_errors_array(self.cluster, ctypes.c_int16(PRODUCE), ctypes.c_size_t(1),
+                                                                 (ctypes.c_int * 1)(CLOSED))
 
     def mend(self):
         with self.lock:
             self.failing = False
             self.lib.rd_kafka_mock_clear_request_errors(self.cluster, ctypes.c_int16(PRODUCE))
-        self.lib.rd_kafka_mock_broker_set_up(self.cluster, 1)
+        self.lib.rd_kafka_mock_broker_set_up(self.cluster, DOWN)
 
 
 def main():
     cluster = Cluster(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
     end = threading.Event()
 
-    def push():
+    def disturb():
         while not end.wait(EVERY):
-            cluster.push()
-    thread = threading.Thread(target=push)
+            cluster.disturb()
+    thread = threading.Thread(target=disturb)
     thread.start()
     print(" ".join(cluster.ports()), flush=True)
     for line in sys.stdin:
