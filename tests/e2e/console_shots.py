@@ -21,10 +21,10 @@ from small_png import smaller
 URL = "http://127.0.0.1:9464/"
 DEVICES, PERIOD_S = 20, 0.05
 RULES = [
-    {"name": "overheat", "topic": "plant/+/temperature", "value": {"json": "$.celsius"}, "raise": "> 80", "clear": "< 75", "repeat": "on_change",
-     "publish": {"topic": "alarm/{topic}"}},
-    {"name": "pressure", "topic": "plant/+/pressure", "value": "text", "raise": "> 6.5", "clear": "< 6", "repeat": "on_change",
-     "publish": {"topic": "alarm/{topic}"}},
+    {"name": "overheat", "topic": "plant/+/temperature", "value": {"json": "$.celsius"}, "raise": "> 80", "clear": "< 75",
+     "repeat": "on_change", "severity": "critical", "publish": {"topic": "alarm/{topic}"}},
+    {"name": "pressure", "topic": "plant/+/pressure", "value": "text", "raise": "> 6.5", "clear": "< 6",
+     "repeat": "on_change", "severity": "minor", "publish": {"topic": "alarm/{topic}"}},
 ]
 # name: page, width, height, colors
 SHOTS = {"overview-light": ("overview", 1380, 1120, "light"), "overview-dark": ("overview", 1380, 1120, "dark"),
