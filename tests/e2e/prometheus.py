@@ -3,6 +3,7 @@
 
 import http.client
 import json
+import re
 import subprocess
 import urllib.parse
 from pathlib import Path
@@ -12,6 +13,12 @@ from lab import ROOT, wait_until
 PORT = 9095
 RULES = ROOT / "install" / "prometheus" / "biplane.rules.yml"
 DASHBOARD = ROOT / "install" / "grafana" / "biplane.json"
+
+
+def hasty(text):
+    """The rules with short times, so that a test need not wait for minutes."""
+    text = re.sub(r"_age_seconds > 10", "_age_seconds > 2", re.sub(r"unreachable_seconds > 60", "unreachable_seconds > 1", text))
+    return re.sub(r"\[\d+m\]", "[10s]", re.sub(r"for: \w+", "for: 1s", text))
 
 
 class Prometheus:
@@ -60,17 +67,32 @@ class Prometheus:
                 firing.setdefault(a["labels"]["alertname"], []).append(a["labels"])
         return firing
 
+    def fires(self, name, **labels):
+        """Waits until this alert fires with these labels."""
+        def now():
+            return any(labels.items() <= found.items() for found in self.alerts().get(name, ()))
+        wait_until(f"alert {name} {labels}", now, 60, 0.3)
+
+    def quiet(self, *names):
+        wait_until(f"the end of {names}", lambda: not set(names) & set(self.alerts()), 60, 0.3)
+
     def wait_scraped(self):
         def healthy():
             assert self.process.poll() is None, self.log.read_text()
             try:
                 targets = self.get("targets")["activeTargets"]
-            except OSError:
+            except (OSError, ValueError):  # a text: it is starting
                 return False
             errors = [t["lastError"] for t in targets if t["lastError"]]
             return targets and not errors and all(t["health"] == "up" for t in targets)
         wait_until("Prometheus to scrape the gateway", healthy, 60, 0.2)
         return self
+
+    def __enter__(self):
+        return self.wait_scraped()
+
+    def __exit__(self, *exc):
+        self.stop()
 
     def stop(self):
         if self.process.poll() is None:

@@ -16,7 +16,7 @@ from frames import LOCAL_ETHERTYPE, Wire, ethernet
 from lab import CLOUD, MAC, port_devices, wait_until
 from load import Load
 from peers import Expected
-from prometheus import DASHBOARD, RULES, Prometheus
+from prometheus import DASHBOARD, RULES, Prometheus, hasty
 
 pytestmark = pytest.mark.skipif(not shutil.which("prometheus"), reason="needs the package prometheus")
 
@@ -146,23 +146,12 @@ def test_queries_of_the_dashboard_return_series(lab, gateway, prometheus, tmp_pa
     assert g.stop() == 0
 
 
-def hasty(text):
-    """The rules with short times, so that the test need not wait for minutes."""
-    return re.sub(r"\[\d+m\]", "[10s]", re.sub(r"for: \w+", "for: 1s", text))
-
-
 def test_alerts_of_a_gateway(lab, gateway, prometheus, tmp_path):
     bridge = {"name": "bridge0", "ports": ["devices", "cloud", "edge"], "fdb_max_entries": 16}
     g = gateway({**config(tmp_path, bridges=[bridge]), "monitoring": {"listen": LISTEN, "poll_gap_warning": "20ms"}})
     p = prometheus(rules=hasty(RULES.read_text()))
 
-    def fires(name, **labels):
-        def now():
-            return any(labels.items() <= found.items() for found in p.alerts().get(name, ()))
-        wait_until(f"alert {name} {labels}", now, 60, 0.3)
-
-    def quiet(*names):
-        wait_until(f"the end of {names}", lambda: not set(names) & set(p.alerts()), 60, 0.3)
+    fires, quiet = p.fires, p.quiet
     rules = [r for group in p.get("rules")["groups"] for r in group["rules"]]
     assert len(rules) > 15
     wait_until("the evaluation of all rules", lambda: all(
