@@ -115,7 +115,7 @@ def queries():
             yield panel["title"], target["expr"].replace("$instance", ".+").replace("$__rate_interval", "10s")
 
 
-# Without a service or a driver that has them.
+# Without a service or a driver that has them; those of routing and health: test_routed.py.
 NOT_HERE = re.compile(r"biplane_(netlink|health|table_entries\{[^}]*routes|port_speed)")
 
 
