@@ -173,6 +173,65 @@ static void service_fill(struct bp_metrics *m, const struct bp_metric *row)
 		add_fill(m, row, &tables[i]);
 }
 
+/*
+ * The tables of rules have no count of their entries, since workers share them without a lock.
+ * Their keys are hashes under a secret key, so any part of a table is as full as the whole: a part
+ * of bounded size is counted.
+ */
+#define SAMPLE 4096u
+
+struct cells {
+	const char *table;
+	const void *key; /* of the first cell: _Atomic uint64_t, 0: free */
+	size_t stride;   /* bytes of a cell */
+	uint64_t n;      /* cells */
+	uint64_t capacity;
+};
+
+static uint64_t estimate(const struct cells *c)
+{
+	const uint64_t n = c->n < SAMPLE ? c->n : SAMPLE;
+	uint64_t used = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		used += bp_metric_load(c->key, i * c->stride) != 0;
+	return n == 0 ? 0 : used * c->n / n;
+}
+
+static uint64_t windows(const struct bp_window_table *t)
+{
+	const uint64_t n = t->buckets < SAMPLE ? t->buckets : SAMPLE;
+	uint64_t used = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		for (unsigned w = 0; w < BP_WINDOW_WAYS; w++)
+			used += bp_metric_load(&t->bucket[i].key[w], 0) != 0;
+	return n == 0 ? 0 : used * t->buckets / n;
+}
+
+/* They have more cells than entries are configured (bp_rule_state_len() and its like). */
+static void rules_fill(struct bp_metrics *m, const struct bp_metric *row)
+{
+	const struct bp_shm *s = m->shm;
+	const struct cells tables[] = {
+		{"alarm_states", &s->rule_state->key, sizeof(*s->rule_state), s->rule_state_len,
+			s->rule_state_len / 2},
+		{"sparkplug_metrics", &s->sparkplug->word, sizeof(*s->sparkplug), s->sparkplug_len,
+			s->sparkplug_len / 2},
+		{"watched_topics", &s->watch.entry->key, sizeof(*s->watch.entry), s->watch.len,
+			s->watch.len * 2 / 3},
+		{"combination_values", &s->part_state->key, sizeof(*s->part_state),
+			s->part_state_len, s->part_state_len / 2},
+	};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		add_fill(m, row,
+			&(struct fill){tables[i].table, estimate(&tables[i]), tables[i].capacity});
+	add_fill(m, row,
+		&(struct fill){
+			"windows", windows(&s->windows), s->windows.buckets * BP_WINDOW_WAYS / 2});
+}
+
 static void fdb_fill(struct bp_metrics *m, const struct bp_metric *row)
 {
 	const struct bp_shm_usage *u = &m->shm->global->usage;
@@ -194,6 +253,8 @@ static void read_fill(struct bp_metrics *m, const struct bp_metric *row)
 	fdb_fill(m, row);
 	fib_fill(m, row);
 	service_fill(m, row);
+	if (bp_metrics_has_mqtt(m))
+		rules_fill(m, row);
 }
 
 static void read_pools(struct bp_metrics *m, const struct bp_metric *row)
@@ -211,7 +272,9 @@ static const struct bp_metric tables[] = {
 	{.name = "table_entries",
 		.type = BP_METRIC_GAUGE,
 		.labels = "table,bridge?",
-		.help = "Entries of a table in use",
+		.help = "Entries of a table in use; of alarm_states, sparkplug_metrics, "
+			"watched_topics, combination_values and windows: an estimate from a part "
+			"of the table",
 		.read = read_fill,
 		.at = 0},
 	{.name = "table_capacity",

@@ -173,6 +173,21 @@ static void fill_rules(struct bp_shm *shm)
 	}
 }
 
+/* A third of each table of the rules, spread as hashes are; the windows, too. */
+static void fill_states(struct bp_shm *shm)
+{
+	for (uint64_t i = 0; i < shm->rule_state_len; i += 3)
+		atomic_store(&shm->rule_state[i].key, i + 1);
+	for (uint64_t i = 0; i < shm->sparkplug_len; i += 3)
+		atomic_store(&shm->sparkplug[i].word, i + 1);
+	for (uint64_t i = 0; i < shm->watch.len; i += 3)
+		atomic_store(&shm->watch.entry[i].key, i + 1);
+	for (uint64_t i = 0; i < shm->part_state_len; i += 3)
+		atomic_store(&shm->part_state[i].key, i + 1);
+	for (uint64_t i = 0; i < shm->windows.buckets; i++)
+		atomic_store(&shm->windows.bucket[i].key[i % BP_WINDOW_WAYS], i + 1);
+}
+
 static void fill_usage(struct bp_shm *shm)
 {
 	struct bp_shm_usage *u = &shm->global->usage;
@@ -251,6 +266,7 @@ void metrics_segment_fill(struct bp_shm *shm)
 	fill_ports(shm);
 	fill_nodes(shm);
 	fill_rules(shm);
+	fill_states(shm);
 	fill_usage(shm);
 	fill_services(shm);
 	fill_fleet(shm);

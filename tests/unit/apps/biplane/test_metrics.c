@@ -93,6 +93,13 @@ static void values_of_the_segment(void **state)
 		"biplane_table_entries{table=\"rules\"} 2",
 		"biplane_table_capacity{table=\"rules\"} 8",
 		"biplane_table_entries{table=\"aggregation_streams\"} 7",
+		/* a third of the cells, estimated from 4,096 of them */
+		"biplane_table_entries{table=\"alarm_states\"} 43712",
+		"biplane_table_capacity{table=\"alarm_states\"} 65536",
+		"biplane_table_entries{table=\"sparkplug_metrics\"} 10928",
+		"biplane_table_entries{table=\"watched_topics\"} 8196",
+		"biplane_table_entries{table=\"combination_values\"} 43712",
+		"biplane_table_entries{table=\"windows\"} 1171", /* one of each bucket */
 		"biplane_encap_entry_delay_seconds_bucket{entry=\"0\",le=\"5e-06\"} 0",
 		"biplane_encap_entry_delay_seconds_bucket{entry=\"0\",le=\"1e-05\"} 5",
 		"biplane_decap_entry_pacing_delay_seconds_sum{entry=\"0\"} 0.000025",
