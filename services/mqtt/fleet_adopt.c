@@ -334,14 +334,16 @@ static void answer(struct bp_mqtt_worker *in, const struct bp_connection_key *k,
 	else
 		result = bp_fleet_returned(f) ? bp_fleet_is_further(in, f, &r)
 					      : bp_fleet_positions_fit(in, f, &r);
+	if (found && (result == BP_C_FLEET_CONFLICT || result == BP_C_FLEET_STALE) &&
+		bp_fleet_returned(f) && bp_fleet_is_replaced(in, f, &r)) {
+		bp_fleet_remove_replaced(in, f);
+		return;
+	}
 	if ((result == BP_C_FLEET_STALE ||
 		    (result == BP_C_FLEET_ADOPTED && bp_fleet_has_gap(in, f, &r))) &&
 		ask_again(in, f))
 		return;
-	if (bp_fleet_returned(f) && result == BP_C_FLEET_CONFLICT &&
-		bp_fleet_is_replaced(in, f, &r))
-		bp_fleet_remove_replaced(in, f);
-	else if (bp_fleet_returned(f))
+	if (bp_fleet_returned(f))
 		result == BP_C_FLEET_ADOPTED ? bp_fleet_adopt_returned(in, f, &r)
 					     : bp_fleet_stay(in, f, result);
 	else if (result == BP_C_FLEET_ADOPTED)
