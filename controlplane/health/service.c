@@ -57,19 +57,19 @@ static const char *low_port(const void *state)
 		       : NULL;
 }
 
-/* Returns the MAC address of the first routed port; false: the data plane has not reported it
- * yet. */
+/* Returns the MAC address of the first routed port, or of the first port of a gateway that devices
+ * reach only at host interfaces of bridges; false: the data plane has not reported it yet. */
 static bool first_mac(const struct bp_plane_context *x, uint8_t mac[6])
 {
 	static const uint8_t none[6];
+	unsigned port = 0;
 
-	for (unsigned i = 0; i < x->config->n_ports; i++) {
-		if (!bp_config_port_routes(x->config, i))
-			continue;
-		memcpy(mac, x->shm->ports[i].mac, 6);
-		return memcmp(mac, none, 6) != 0;
-	}
-	return false;
+	while (port < x->config->n_ports && !bp_config_port_routes(x->config, port))
+		port++;
+	if (port == x->config->n_ports)
+		port = 0;
+	memcpy(mac, x->shm->ports[port].mac, 6);
+	return memcmp(mac, none, 6) != 0;
 }
 
 /* Starts the manager when everything that it needs is available. */
