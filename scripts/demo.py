@@ -76,7 +76,8 @@ class Paho:
         from paho.mqtt.properties import Properties
 
         self.topic, self.label = topic, "paho-mqtt, MQTT 5, QoS 2, topic alias"
-        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, topic.split("/")[1], protocol=mqtt.MQTTv5)
+        api = [mqtt.CallbackAPIVersion.VERSION2] if hasattr(mqtt, "CallbackAPIVersion") else []  # Debian 12 has paho-mqtt 1.6
+        self.client = mqtt.Client(*api, topic.split("/")[1], protocol=mqtt.MQTTv5)
         self.properties = Properties(PacketTypes.PUBLISH)
         self.properties.TopicAlias = 1
         with inside("dev"):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the tutorials as a reader does, from the first command on: each in a root that has only the minimal packages of Debian 12 and a clone
-of the repository. "without-package" is the section of that name of docs/howto/install.md. It must run as root, and needs the network.
+of the repository. "without-package" is the section of that name of docs/howto/install.md, "quickstart" is `scripts/quickstart --all`. It must run as root, and
+needs the network.
 
   bare_root.py [--ccache DIR] [--keep] [PAGE...]
 
@@ -34,6 +35,7 @@ CLONE = "/root/biplane"
 RELEASE = "bookworm"
 INSTALL_PAGE = ROOT / "docs" / "howto" / "install.md"
 WITHOUT_PACKAGE = "without-package"
+QUICKSTART = "quickstart"
 INSTALLED = re.compile(r"`biplane` \(\[install\]")
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # of this machine, for its package index of Python
 # What the installer of Debian writes, and what an administrator answers.
@@ -177,6 +179,15 @@ def run(name, layers):
         # the root has no systemd that could read the units
         layers.after([c for c in install_block("Without a package") if not c.startswith("systemd-")] + ["biplane version"])
         return
+    if name == QUICKSTART:
+        # no network: it fails if it installs more than that
+        root, _ = mounted(layers.after(["scripts/setup --lab"]), name)
+        try:
+            logged(entering(root, layers.ccache, "bash", "-ec", f"cd {CLONE}\nscripts/quickstart --all", more=["--net"]), TOP / f"{name}.log")
+        finally:
+            subprocess.run(["umount", "-l", root], check=True)
+            subprocess.run(["rm", "-rf", "--one-file-system", TOP / name], check=True)
+        return
     commands, in_clone = prepares(tutorial.TUTORIALS / f"{name}.md")
     root, _ = mounted(layers.after(commands), f"page-{name}")
     block = root / "block"
@@ -199,7 +210,7 @@ def main():
     p.add_argument("--ccache", default="")
     p.add_argument("--keep", action="store_true")
     p.add_argument("pages", nargs="*", metavar="PAGE")
-    o, everything = p.parse_args(), [*tutorial.PAGES, WITHOUT_PACKAGE]
+    o, everything = p.parse_args(), [*tutorial.PAGES, WITHOUT_PACKAGE, QUICKSTART]
     for page in o.pages:
         if page not in everything:
             p.error(f"no page '{page}', one of: {', '.join(everything)}")
