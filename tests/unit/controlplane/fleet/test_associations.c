@@ -518,6 +518,25 @@ static void previous_owner_forgets(void **state)
 	RUN_UNTIL(f, record_has(f, 1, 4));
 }
 
+/* A higher epoch of the process, for the association of another device, is not one of this record.
+ */
+static void epoch_is_of_the_record(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *one = &f->gateway[0], *two = &f->gateway[1];
+
+	associated(f, 0, 1);
+	associated(f, 1, 2);
+	measure(two, 1, 1, 70);
+	RUN_UNTIL(f, record_has(f, 1, 1));
+	measure(one, 2, 1, 70);
+	RUN_UNTIL(f, record_has(f, 2, 1));
+	assert_true(bp_fleet_state_epoch(one->fleet) > bp_fleet_state_epoch(two->fleet));
+	measure(one, 1, 2, 71);
+	RUN_UNTIL(f, session_of(one, 1) == NULL);
+	assert_true(record_has(f, 1, 1));
+}
+
 /* The record of another gateway has a report from long before: the device is here. */
 static void owner_of_the_later_report(void **state)
 {
@@ -728,6 +747,8 @@ static void redis_restarts(void **state)
 	struct gateway *one = &f->gateway[0], *two = &f->gateway[1];
 
 	associated(f, 0, 1);
+	associated(f, 0, 2);
+	RUN_UNTIL(f, counted(one)->stored == 2);
 	test_redis_kill(&f->redis);
 	RUN_UNTIL(
 		f, !bp_fleet_state_connected(one->fleet) && !bp_fleet_state_connected(two->fleet));
@@ -739,7 +760,7 @@ static void redis_restarts(void **state)
 	assert_int_equal(counted(two)->requests, 0);
 	test_redis_start(&f->redis);
 	RUN_UNTIL(f, bp_fleet_state_ready(one->fleet) && bp_fleet_state_ready(two->fleet) &&
-			     record_has(f, 1, 1));
+			     record_has(f, 1, 1) && record_has(f, 2, 0));
 	measure(two, 1, 1, 70);
 	RUN_UNTIL(f, two->repeats == 1);
 }
@@ -786,6 +807,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(last_report_is_recognised, setup, teardown),
 		cmocka_unit_test_setup_teardown(open_report_keeps_its_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(previous_owner_forgets, setup, teardown),
+		cmocka_unit_test_setup_teardown(epoch_is_of_the_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(owner_of_the_later_report, setup, teardown),
 		cmocka_unit_test_setup_teardown(declared_configuration, setup, teardown),
 		cmocka_unit_test_setup_teardown(released, setup, teardown),
