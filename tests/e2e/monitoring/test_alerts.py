@@ -44,6 +44,10 @@ def test_alerts_of_alarms_and_connections(lab, gateway, redis, devices, tmp_path
     config = {**config_for(tcp_ports=[1883, TLS_PORT], spool=tmp_path / "spool.db"), "monitoring": {"listen": LISTEN},
               "fleet": {"name": "plant", "state": {"server": f"redis://127.0.0.1:{REDIS_PORT}", "max_queued": 16, "timeout": "1m"}},
               "log": {"events": str(tmp_path / "no-directory" / "events.json")}}
+    config["lcl"] = {"ports": [{"port": "cloud", "slot": "1ms", "queues": 8, "link_rate": "1Gbps"}],
+                     "flows": [{"name": "arm", "match": {"port": "devices", "destination": f"{CLOUD}/32", "udp_port": 7000}, "hops": 1,
+                                "latency_budget": "6ms", "rate": "10Mbps", "burst": 20000, "max_frame_size": 200, "id": 1,
+                                "output_port": "cloud"}]}
     config["mqtt"]["spool"]["max_size"] = "64KiB"
     config["mqtt"]["policy"] = {"rules": [{"name": "ovens", "packet": "publish", "topic": "plant/#", "action": "observe"}]}
     g = gateway(config, start=False)
@@ -93,6 +97,21 @@ def test_alerts_of_alarms_and_connections(lab, gateway, redis, devices, tmp_path
         finally:
             os.kill(broker, signal.SIGCONT)
         p.fires("BiplaneAlarmLatency", destination="mqtt")
+
+        # frames of a flow that wait while no worker runs
+        pid = g.plane("data plane")["pid"]
+        with lab.inside("dev"):
+            sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+        def late():
+            os.kill(pid, signal.SIGSTOP)
+            for _ in range(10):
+                sender.sendto(bytes(50), (CLOUD, 7000))
+                time.sleep(0.005)
+            os.kill(pid, signal.SIGCONT)
+            return any(a["port"] == "cloud" for a in p.alerts().get("BiplaneLclViolations", ()))
+        with sender:
+            wait_until("alert BiplaneLclViolations", late, 60, 0.2)
 
         pid = g.plane("control plane")["pid"]
         os.kill(pid, signal.SIGSTOP)
