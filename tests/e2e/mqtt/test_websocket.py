@@ -180,9 +180,13 @@ def test_a_browser(lab, gw, collect, tmp_path):
         assert view["transport"] == "websocket" and view["to_broker"] == "inspecting"
 
 
+def wait_for_rabbit(lab, port):
+    wait_until("RabbitMQ", lambda: f":{port} " in lab.run("cloud", "ss", "-ltn").stdout.decode(), 60)
+
+
 def test_another_broker(lab, gw, collect):
     """RabbitMQ: other frames and another head of the answer; and it accepts compression if a client offers it."""
-    wait_until("RabbitMQ", lambda: str(RABBIT_PORT) in lab.run("cloud", "ss", "-ltn").stdout.decode(), 60)
+    wait_for_rabbit(lab, RABBIT_PORT)
     edge = collect("edge", ["alarm/#"])
     device = Device(lab, client_id="of-rabbit", path="/ws", port=RABBIT_PORT)
     try:
@@ -221,6 +225,7 @@ def policy(gw):
 
 def test_policy_of_another_broker(lab, gw, policy):
     """RabbitMQ with refused packets: it acknowledges those that are overwritten, and loses the connection of the others."""
+    wait_for_rabbit(lab, RABBIT_TCP_PORT)
     of_broker = {"lab": lab, "host": CLOUD, "port": RABBIT_TCP_PORT}
     # for RabbitMQ, # has the topics with $, too
     seen = Collector(lab, "cloud", filters=("#",), port=RABBIT_TCP_PORT, qos=1)
