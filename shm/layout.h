@@ -318,6 +318,7 @@ struct bp_shm {
 	struct bp_window_table windows;
 	struct bp_ring *alarm_ring;                    /* [workers]; this process's view */
 	struct bp_ring *adopt_requests, *adopt_offers; /* [workers]; likewise */
+	struct bp_fleet_changes *fleet_changes; /* of the data plane's process: fleet_states.c */
 	struct bp_alarm_log *alarm_log;
 	struct bp_alarm_latency *alarm_latency;
 	uint8_t *flows;

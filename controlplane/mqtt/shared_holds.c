@@ -281,7 +281,8 @@ static bool make_offer(struct bp_shared_holds *h, const struct hold *e)
 {
 	return bp_state_offer_write(&h->shm->adopt_offers[0],
 		&(struct bp_state_offer){.rule_uid = e->rule_uid,
-			.transition = e->hold,
+			.transition = e->number,
+			.hold = e->hold,
 			.rule = h->owner.rule_of(h->owner.arg, e->rule_uid),
 			.state = BP_OFFER_HOLD,
 			.topic_len = e->topic_len},

@@ -39,7 +39,7 @@ struct pair {
 	struct pair *next; /* of the same bucket */
 	uint64_t rule_uid, transition, cleared_ns;
 	uint64_t ended; /* highest transition that is known to have been cleared */
-	uint64_t raise; /* of the last raise that was offered; 0: none */
+	uint64_t raise; /* that was offered last; 0: a clear, or none */
 	uint8_t list;
 	bool raised, offered; /* offered: it is in the list of offers */
 	bool refused;         /* this state was: it is counted */
@@ -275,7 +275,7 @@ void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a
 	set(p, raised, transition);
 	move(s, p, TO_SEND);
 	/* the worker may read that offer after its own clear: this one follows it */
-	if (!raised && p->raise == transition)
+	if (!raised && p->raise != 0 && p->raise <= transition)
 		offer(s, p);
 }
 
@@ -505,8 +505,7 @@ static bool offer_all(struct bp_shared_states *s)
 	while ((p = TAILQ_FIRST(&s->offers)) != NULL && make_offer(s, p)) {
 		TAILQ_REMOVE(&s->offers, p, offer_entry);
 		p->offered = false;
-		if (p->raised)
-			p->raise = p->transition;
+		p->raise = p->raised ? p->transition : 0;
 	}
 	return p == NULL && bp_shared_holds_offer(s->holds, &s->offered_to);
 }

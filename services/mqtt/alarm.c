@@ -6,6 +6,7 @@
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/connection_events.h"
 #include "services/mqtt/evaluate.h"
+#include "services/mqtt/fleet_adopt.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "proto/net/copy.h"
 
@@ -276,6 +277,9 @@ void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum b
 		count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_relaxed);
 	if (j->combined != NULL)
 		topic = (struct piece){j->combined->topic, j->combined->topic_len};
+	if (in->fleet != NULL && verdict == BP_VERDICT_CLEARED)
+		bp_fleet_state_cleared(
+			in, rule, (const uint8_t *)topic.text, topic.len, j->transition);
 	if (rule->to_client)
 		client = client_in_topic(in, j, name, sizeof(name));
 	to.len = expand(in, rule, j->combined, &topic, &client, in->to);

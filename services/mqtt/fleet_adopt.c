@@ -74,6 +74,7 @@ struct again {
 
 struct bp_fleet_worker {
 	struct bp_ring *requests, *offers;
+	struct bp_fleet_changes *changes;
 	uint64_t cursor;               /* in the offers */
 	uint32_t first, n;             /* of `asked`, oldest first; answered ones too */
 	uint32_t again_first, n_again; /* of `again`, the same */
@@ -92,10 +93,20 @@ struct bp_fleet_worker *bp_fleet_worker_create(struct bp_shm *shm, unsigned work
 	w->requests = &shm->adopt_requests[worker];
 	w->offers = &shm->adopt_offers[worker];
 	w->cursor = bp_ring_tail(w->offers);
+	w->changes = bp_fleet_changes_open(shm);
+	if (w->changes == NULL) {
+		free(w);
+		return NULL;
+	}
 	return w;
 }
 
 /* ---- requests ---- */
+
+struct bp_fleet_changes *bp_fleet_changes_of(const struct bp_mqtt_worker *in)
+{
+	return in->fleet->changes;
+}
 
 struct bp_ring *bp_fleet_requests(const struct bp_mqtt_worker *in)
 {

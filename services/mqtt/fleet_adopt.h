@@ -62,11 +62,18 @@ void bp_fleet_first_byte(struct bp_flow *f, unsigned dir, uint32_t seq);
 void bp_fleet_acked(struct bp_flow *f, unsigned of, uint32_t ack);
 /* fleet_states.c: another gateway has changed a state; p[0..n): untrusted. */
 void bp_fleet_state_offer(struct bp_mqtt_worker *in, const uint8_t *p, uint32_t n);
+/* fleet_states.c: an evaluation has cleared the state; only where in->fleet is not NULL. */
+void bp_fleet_state_cleared(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	const uint8_t *topic, uint32_t topic_len, uint64_t transition);
 /* fleet_states.c: after an evaluation by a rule with a hold, of which `undo` is the record; NULL:
  * it has none. Only where in->fleet is not NULL. */
 struct bp_evaluated;
 void bp_fleet_hold_changed(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	const struct bp_evaluated *of, uint64_t topic_hash, const struct bp_rule_undo *undo);
+/* fleet_states.c: what all workers remember of their last changes; NULL: no memory. */
+struct bp_fleet_changes;
+struct bp_fleet_changes *bp_fleet_changes_open(struct bp_shm *shm);
+struct bp_fleet_changes *bp_fleet_changes_of(const struct bp_mqtt_worker *in);
 /* The ring to the control plane. */
 struct bp_ring *bp_fleet_requests(const struct bp_mqtt_worker *in);
 /* Reads answers, and gives up on those that are missing. Also where nothing is shared. */

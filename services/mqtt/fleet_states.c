@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdatomic.h>
+
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/connection_record.h"
 #include "services/mqtt/evaluate.h"
 #include "services/mqtt/fleet_adopt.h"
 #include "services/mqtt/mqtt_worker.h"
+#include "shm/hash.h"
 #include "shm/mqtt/mqtt_tables.h"
 
 /*
@@ -13,6 +16,67 @@
  * the number of the raise. Likewise holds in progress, in both directions: a worker reports those
  * that it changes.
  */
+
+/*
+ * The last changes of all workers, so that an offer that the control plane made before it knew of
+ * them changes nothing: clears by the number of their raise, and holds by their time in the same
+ * units. In each place is the number, and above it 16 bits of the hash of rule and topic. If
+ * another change takes the place earlier, the offer is applied, and the control plane repeats the
+ * clear. The control plane reads alarms and reports within this time; later the number does not
+ * count any longer, as the clock may have been set back.
+ */
+#define CHANGES 4096u
+#define CHANGE_NS 5000000000ull
+enum kind { CLEARS, HOLDS, KINDS };
+struct change {
+	_Atomic uint64_t word, mono_ns;
+};
+struct bp_fleet_changes {
+	struct change of[KINDS][CHANGES];
+};
+
+#define NUMBER (((uint64_t)1 << BP_TRANSITION_BITS) - 1)
+
+struct bp_fleet_changes *bp_fleet_changes_open(struct bp_shm *shm)
+{
+	if (shm->fleet_changes == NULL)
+		shm->fleet_changes =
+			bp_segment_private(shm->segment, sizeof(struct bp_fleet_changes));
+	return shm->fleet_changes;
+}
+
+static uint64_t hash_of(const struct bp_rule *rule, uint64_t topic_hash)
+{
+	return bp_mix64(rule->uid + bp_mix64(topic_hash));
+}
+
+static void remember(const struct bp_mqtt_worker *in, enum kind kind, const struct bp_rule *rule,
+	uint64_t topic_hash, uint64_t number)
+{
+	const uint64_t h = hash_of(rule, topic_hash);
+	struct change *c = &bp_fleet_changes_of(in)->of[kind][h % CHANGES];
+
+	atomic_store_explicit(&c->mono_ns, in->mono_ns, memory_order_relaxed);
+	atomic_store_explicit(&c->word, (h & ~NUMBER) | (number & NUMBER), memory_order_relaxed);
+}
+
+static bool is_outdated(const struct bp_mqtt_worker *in, enum kind kind, const struct bp_rule *rule,
+	uint64_t topic_hash, uint64_t number)
+{
+	const uint64_t h = hash_of(rule, topic_hash);
+	struct change *c = &bp_fleet_changes_of(in)->of[kind][h % CHANGES];
+	const uint64_t last = atomic_load_explicit(&c->word, memory_order_relaxed);
+	const uint64_t then = atomic_load_explicit(&c->mono_ns, memory_order_relaxed);
+
+	return last != 0 && ((h ^ last) & ~NUMBER) == 0 && number <= (last & NUMBER) &&
+	       in->mono_ns < then + CHANGE_NS;
+}
+
+void bp_fleet_state_cleared(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+	const uint8_t *topic, uint32_t topic_len, uint64_t transition)
+{
+	remember(in, CLEARS, rule, bp_topic_hash(in, topic, topic_len), transition);
+}
 
 /* NULL: none, or this worker has other rules than the control plane had. */
 static const struct bp_rule *rule_of(const struct bp_ruleset *rules, const struct bp_state_offer *o)
@@ -44,7 +108,7 @@ static uint64_t other_clock(uint64_t ns, uint64_t from_now, uint64_t to_now)
 static enum bp_state_loss adopt_state(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	const struct bp_state_offer *o, uint64_t topic_hash)
 {
-	uint64_t hold = o->transition;
+	uint64_t hold = o->hold;
 
 	if (o->state != BP_OFFER_HOLD)
 		return bp_rule_state_adopt(in->rule_state, in->rule_state_len, rule, topic_hash,
@@ -59,9 +123,16 @@ static enum bp_state_loss adopt_state(struct bp_mqtt_worker *in, const struct bp
 static void adopt(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	const struct bp_state_offer *o, const uint8_t *topic)
 {
-	const enum bp_state_loss loss =
-		adopt_state(in, rule, o, bp_topic_hash(in, topic, o->topic_len));
+	const uint64_t topic_hash = bp_topic_hash(in, topic, o->topic_len);
+	enum bp_state_loss loss;
 
+	if (o->state != BP_OFFER_CLEARED &&
+		is_outdated(in, o->state == BP_OFFER_HOLD ? HOLDS : CLEARS, rule, topic_hash,
+			o->transition)) {
+		bp_tally(in, BP_C_FLEET_STATE_OUTDATED);
+		return;
+	}
+	loss = adopt_state(in, rule, o, topic_hash);
 	bp_tally(in, loss == BP_STATE_NOT_KEPT ? BP_C_FLEET_STATE_NOT_STORED : adopted[o->state]);
 	if (loss == BP_STATE_HOLD_EVICTED)
 		bp_tally(in, BP_C_STATE_EVICTED);
@@ -80,9 +151,8 @@ void bp_fleet_state_offer(struct bp_mqtt_worker *in, const uint8_t *p, uint32_t 
 	}
 	memcpy(&o, p, sizeof(o));
 	if (o.state > BP_OFFER_HOLD || o.topic_len == 0 || o.topic_len > BP_STATE_TOPIC_MAX ||
-		n - sizeof(o) != o.topic_len ||
-		(o.state != BP_OFFER_HOLD &&
-			(o.transition == 0 || o.transition >> BP_TRANSITION_BITS != 0))) {
+		n - sizeof(o) != o.topic_len || o.transition == 0 ||
+		o.transition >> BP_TRANSITION_BITS != 0) {
 		bp_tally(in, BP_C_FLEET_STATE_INVALID);
 		return;
 	}
@@ -116,6 +186,7 @@ void bp_fleet_hold_changed(struct bp_mqtt_worker *in, const struct bp_rule *rule
 	if (of->combined != NULL ||
 		!bp_rule_hold_changed(rule, undo, topic_hash, in->mono_ns, &hold))
 		return;
+	remember(in, HOLDS, rule, topic_hash, in->now_ns >> BP_TRANSITION_SHIFT);
 	if (p->topic_len == 0 || p->topic_len > BP_STATE_TOPIC_MAX ||
 		(r = reserve(ring, p->topic_len, &mark)) == NULL) {
 		bp_tally(in, BP_C_FLEET_HOLD_NOT_REPORTED);

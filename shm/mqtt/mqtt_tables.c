@@ -101,10 +101,11 @@ static void attach_adopt(struct bp_shm *m, void *const *address, const uint64_t 
 }
 
 /* Since version 1 words of raised pairs have the number of the transition, windows a sum, and
- * truths of parts the key of the part's own topic. */
+ * truths of parts the key of the part's own topic, and offers the time of a hold. */
 static uint64_t version(unsigned table, uint64_t layout)
 {
-	return table == BP_MT_RULE_STATE || table == BP_MT_WINDOWS || table == BP_MT_PART_STATE
+	return table == BP_MT_RULE_STATE || table == BP_MT_WINDOWS || table == BP_MT_PART_STATE ||
+			       table == BP_MT_ADOPT_OFFERS
 		       ? layout + 1
 		       : layout;
 }
@@ -150,6 +151,7 @@ static int map(
 	m->flows_len = z[BP_MT_FLOWS];
 	m->reassembly = address[BP_MT_REASSEMBLY];
 	m->reassembly_len = z[BP_MT_REASSEMBLY];
+	m->fleet_changes = NULL;
 	m->alarm_ring = bp_segment_private(m->segment, 3 * m->workers * sizeof(*m->alarm_ring));
 	if (!m->alarm_ring) {
 		snprintf(err, err_size, "no memory for the rings of %u workers", m->workers);

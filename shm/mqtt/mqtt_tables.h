@@ -57,7 +57,8 @@ struct bp_adopt_offer {
 #define BP_OFFER_HOLD 2u
 struct bp_state_offer {
 	uint64_t rule_uid;
-	uint64_t transition; /* BP_OFFER_HOLD: as in struct bp_hold_report */
+	uint64_t transition; /* BP_OFFER_HOLD: its Unix time, in the units of a transition */
+	uint64_t hold;       /* BP_OFFER_HOLD: as in struct bp_hold_report */
 	uint32_t rule;       /* index in the active rules; UINT32_MAX: none has this uid */
 	uint16_t state;
 	uint16_t topic_len;

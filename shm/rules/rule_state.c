@@ -105,14 +105,16 @@ static uint64_t word_of_value(struct evaluation *v, uint64_t word)
 }
 
 /* The word of a pair whose raise or clear another gateway has evaluated. If two gateways have
- * raised it at the same time, both continue with the lower number. */
+ * raised it at the same time, both continue with the lower number. The count of evaluations of the
+ * same raise remains, so that an evaluation that others have overtaken still fails. */
 static uint64_t word_of_other(const struct evaluation *v, uint64_t word)
 {
 	const bool raised = word & RAISED;
 
 	if (v->adopt == BP_VERDICT_CLEARED)
 		return raised && (word & NUMBER) <= v->transition ? 0 : word;
-	return raised && (word & NUMBER) < v->transition ? word : RAISED | (v->transition & NUMBER);
+	return raised && (word & NUMBER) <= v->transition ? word
+							  : RAISED | (v->transition & NUMBER);
 }
 
 /* Other gateways get the raise and the clear of such a rule. */

@@ -375,6 +375,8 @@
 		"states of other gateways not used: no such rule here")                            \
 	X(FLEET_STATE_NOT_STORED, RULE, "states_fleet_not_stored",                                 \
 		"states of other gateways not used: table full")                                   \
+	X(FLEET_STATE_OUTDATED, RULE, "states_fleet_outdated",                                     \
+		"states of other gateways not used: this gateway has changed it since")            \
 	X(FLEET_STATE_INVALID, RULE, "states_fleet_invalid",                                       \
 		"states of other gateways not used: damaged")                                      \
 	/* policy */                                                                               \

@@ -139,7 +139,7 @@ static void cleared_before_the_offer_is_read(void **state)
 	assert_int_equal(publish(a, "70").state, BP_ALARM_CLEARED);
 	/* the next time, not after a second as all states */
 	run_once(f);
-	assert_int_equal(rig_count(&one, BP_C_FLEET_STATE_RAISED), 1);
+	assert_int_equal(rig_count(&one, BP_C_FLEET_STATE_OUTDATED), 1);
 	assert_int_equal(rig_count(&one, BP_C_FLEET_STATE_CLEARED), 1);
 	assert_int_equal(publish(a, "81").state, BP_ALARM_RAISED);
 }

@@ -827,6 +827,53 @@ static void undo_of_a_raise_with_evaluations(void **state)
 	free(table);
 }
 
+/* While this evaluation reads its value, another one overtakes it, and the raise is adopted again,
+ * as after a reload: the older value is read again. */
+struct overtaken {
+	struct bp_rule_reading reading; /* first */
+	struct bp_rule_state *table;
+	const struct bp_rule *rule;
+	unsigned reads;
+};
+
+static bool read_overtaken(struct bp_rule_reading *r, double *value)
+{
+	struct bp_rule_reading other = {.read = read_true, .shared = true};
+	struct overtaken *o = (struct overtaken *)r;
+	enum bp_state_loss loss;
+	uint64_t transition = 7;
+
+	*value = o->reads++ == 0 ? 0 : 1;
+	if (o->reads > 1)
+		return true;
+	bp_rule_evaluate_reading(
+		o->table, 4, o->rule, 5, 1, &other, 1001, &transition, &loss, NULL);
+	(void)bp_rule_state_adopt(o->table, 4, o->rule, 5, BP_VERDICT_RAISED, 7, 1002);
+	return true;
+}
+
+static void adoption_keeps_the_count_of_evaluations(void **state)
+{
+	struct bp_rule_reading first = {.read = read_true, .shared = true};
+	struct bp_rule_state *table = table_new(4);
+	struct bp_rule rule = rule_new();
+	struct overtaken o = {
+		.reading = {.read = read_overtaken, .shared = true}, .table = table, .rule = &rule};
+	enum bp_state_loss loss;
+	uint64_t transition = 7;
+
+	(void)state;
+	rule.raise = (struct bp_condition){.op = BP_COND_GE, .a = 1};
+	rule.repeat = BP_REPEAT_ON_CHANGE;
+	rule.stateful = 1;
+	bp_rule_evaluate_reading(table, 4, &rule, 5, 1, &first, 1000, &transition, &loss, NULL);
+	assert_int_equal(bp_rule_evaluate_reading(
+				 table, 4, &rule, 5, 1, &o.reading, 1003, &transition, &loss, NULL),
+		BP_VERDICT_NOTHING);
+	assert_int_equal(o.reads, 2);
+	free(table);
+}
+
 /* What a gateway of a fleet shares of a value's evaluation. */
 static bool hold_after(struct bp_rule_state *t, const struct bp_rule *rule, double value,
 	uint64_t now_ns, uint64_t *hold)
@@ -936,6 +983,7 @@ int main(void)
 		cmocka_unit_test(undo_of_a_raise_with_evaluations),
 		cmocka_unit_test(changes_of_a_hold),
 		cmocka_unit_test(adopts_holds),
+		cmocka_unit_test(adoption_keeps_the_count_of_evaluations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
