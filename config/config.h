@@ -174,6 +174,7 @@ struct bp_config_fleet_state {
 	uint64_t timeout_ns;
 	uint32_t max_queued;     /* writes */
 	uint64_t max_queue_size; /* bytes */
+	uint32_t max_alarm_states, max_alarm_states_per_client;
 };
 /* Labels by which a member of a fleet is selected. */
 #define BP_FLEET_LABELS_MAX 8u

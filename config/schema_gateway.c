@@ -305,6 +305,10 @@ static const struct bp_setting rows[] = {
 	 .help = "Maximum number of changes that wait for Redis. At the limit the oldest one that newer changes of its key repeat is dropped, and counted."},
 	{.path = "fleet.state.max_queue_size", .type = &bp_type_size, AT(fleet.state.max_queue_size), .min = 256 * KIB, .max = GIB, .preset = "16MiB",
 	 .help = "Maximum memory of the changes that wait for Redis."},
+	{.path = "fleet.state.max_alarm_states", .type = &bp_type_uint, AT(fleet.state.max_alarm_states), .min = 16, .max = 65536, .preset = "32768",
+	 .help = "Maximum number of alarm states that this gateway shares: those that were raised here, until 60 s after their clear. A topic counts as one state for each 256 bytes that it begins. At the limit, further alarms are published, and their states are not shared. The gateways of a fleet share at most 65536 raised states together."},
+	{.path = "fleet.state.max_alarm_states_per_client", .type = &bp_type_uint, AT(fleet.state.max_alarm_states_per_client), .min = 1, .max = 65536, .preset = "1024",
+	 .help = "Maximum number of these of one client address (IPv6: a /64)."},
 };
 /* clang-format on */
 

@@ -39,9 +39,24 @@
  *   raised    hash: uid of rule and topic to state
  *   changes   stream: the last states that were raised and cleared
  *   holds     stream: the last changes of holds
- *   cleared:U string: the number of the last clear of uid U; it expires
+ *   cleared   hash: uid to the number of its last clear
+ *   clears    sorted set of these uids by the time of the clear, ms; both expire
  */
-enum { LEASE, COPIES, ORDER, TAKEN, REJECTED, SEQ, GATEWAYS, RAISED, CHANGES, KEYS, HOLDS = KEYS };
+enum {
+	LEASE,
+	COPIES,
+	ORDER,
+	TAKEN,
+	REJECTED,
+	SEQ,
+	GATEWAYS,
+	RAISED,
+	CHANGES,
+	CLEARED,
+	CLEARS,
+	KEYS,
+	HOLDS = KEYS
+};
 
 /* KEYS: as above. ARGV: epoch, time to live of the lease (ms). A Redis without free memory refuses
  * a SET, but not to extend the lease. */
@@ -127,15 +142,23 @@ enum { LEASE, COPIES, ORDER, TAKEN, REJECTED, SEQ, GATEWAYS, RAISED, CHANGES, KE
 			    "  end\n"                                                              \
 			    "end\n"                                                                \
 			    "return 0\n"
-/* ARGV: uid, state, prefix of all keys. The result is the state that wins, or nothing. */
+/*
+ * ARGV: uid, state. The result is the state that wins, or nothing. A clear is stored also without
+ * free memory, as its first write frees some; what it adds is bounded: the oldest clears go first,
+ * a few more than one at a time, so that those which are too old go, too. Long topics shorten the
+ * stream. A stored number that is ahead was
+ * not written by this script: it does not count.
+ */
 #define STATE_SCRIPT                                                                               \
 	"local t = string.sub(ARGV[2], 2, 17)\n"                                                   \
 	"local now = redis.call('TIME')\n"                                                         \
-	"if t > string.format('%016x', math.floor((now[1] + " AHEAD_S ") * 1e9 / " UNIT_NS "))\n"  \
-	"then return 'ahead' end\n"                                                                \
-	"local cleared = ARGV[3] .. 'cleared:' .. ARGV[1]\n"                                       \
-	"local gone = redis.call('GET', cleared)\n"                                                \
+	"local limit = string.format('%016x',\n"                                                   \
+	"  math.floor((now[1] + " AHEAD_S ") * 1e9 / " UNIT_NS "))\n"                              \
+	"if t > limit then return 'ahead' end\n"                                                   \
+	"local gone = redis.call('HGET', KEYS[10], ARGV[1])\n"                                     \
 	"local old = redis.call('HGET', KEYS[8], ARGV[1])\n"                                       \
+	"if gone and gone > limit then gone = nil end\n"                                           \
+	"if old and string.sub(old, 2, 17) > limit then old = nil end\n"                           \
 	"if gone and gone >= t then\n"                                                             \
 	"  if old and string.sub(old, 2, 17) <= gone then\n"                                       \
 	"    redis.call('HDEL', KEYS[8], ARGV[1])\n"                                               \
@@ -145,23 +168,39 @@ enum { LEASE, COPIES, ORDER, TAKEN, REJECTED, SEQ, GATEWAYS, RAISED, CHANGES, KE
 	"if string.sub(ARGV[2], 1, 1) == 'c' then\n"                                               \
 	"  if old and string.sub(old, 2, 17) > t then return '' end\n"                             \
 	"  redis.call('HDEL', KEYS[8], ARGV[1])\n"                                                 \
-	"  redis.call('SET', cleared, t, 'PX', " CLEARED_MS ")\n"                                  \
-	"else\n"                                                                                   \
-	"  if old and string.sub(old, 2, 17) == t then return '' end\n"                            \
-	"  if old and string.sub(old, 2, 17) < t then return old end\n"                            \
-	"  if redis.call('HLEN', KEYS[8]) >= " TEXT(                                               \
-		MAX_COPIES) " then return 'full' end\n"                                            \
-			    "  redis.call('HSET', KEYS[8], ARGV[1], ARGV[2])\n"                    \
-			    "end\n"                                                                \
-			    "redis.call('XADD', KEYS[9], 'MAXLEN', '~', '65536', '*', 's', "       \
-			    "ARGV[2])\n"                                                           \
-			    "return ''\n"
+	"  redis.call('HSET', KEYS[10], ARGV[1], t)\n"                                             \
+	"  redis.call('ZADD', KEYS[11], now[1] * 1000, ARGV[1])\n"                                 \
+	"  local gone = redis.call('ZRANGE', KEYS[11], 0, -" TEXT(                                 \
+		MAX_CLEARS) " - 1)\n"                                                              \
+			    "  if #gone == 0 then\n"                                               \
+			    "    gone = redis.call('ZRANGEBYSCORE', KEYS[11], '-inf',\n"           \
+			    "      now[1] * 1000 - " CLEARED_MS ", 'LIMIT', 0, 8)\n"               \
+			    "  end\n"                                                              \
+			    "  for _, uid in ipairs(gone) do\n"                                    \
+			    "    redis.call('ZREM', KEYS[11], uid)\n"                              \
+			    "    redis.call('HDEL', KEYS[10], uid)\n"                              \
+			    "  end\n"                                                              \
+			    "  redis.call('PEXPIRE', KEYS[10], " CLEARED_MS ")\n"                  \
+			    "  redis.call('PEXPIRE', KEYS[11], " CLEARED_MS ")\n"                  \
+			    "else\n"                                                               \
+			    "  if old and string.sub(old, 2, 17) == t then return '' end\n"        \
+			    "  if old and string.sub(old, 2, 17) < t then return old end\n"        \
+			    "  if not old and redis.call('HLEN', KEYS[8]) >= " TEXT(               \
+				    MAX_COPIES) " then return 'full' end\n"                        \
+						"  redis.call('HSET', KEYS[8], ARGV[1], "          \
+						"ARGV[2])\n"                                       \
+						"end\n"                                            \
+						"local n = #ARGV[2] > 512 and 8192 or 65536\n"     \
+						"redis.call('XADD', KEYS[9], 'MAXLEN', '~', n, "   \
+						"'*', 's', ARGV[2])\n"                             \
+						"return ''\n"
 #define CLEARED_MS "86400000"
 /* A number from a clock that is ahead would outlast all real raises of the next time. */
 #define AHEAD_S "5"
 #define UNIT_NS "16384"
 _Static_assert(1 << BP_TRANSITION_SHIFT == 16384, "the script has the unit as a text");
 #define MAX_COPIES 65536
+#define MAX_CLEARS 65536
 _Static_assert(MAX_COPIES == BP_ALARM_STORE_MAX, "the scripts have the bound as a text");
 enum script { SCRIPT_RENEW, SCRIPT_PUT, SCRIPT_REMOVE, SCRIPT_CLAIM, SCRIPT_STATE, SCRIPT_REJECT };
 static const char *const scripts[] = {
@@ -245,10 +284,10 @@ static void push(struct bp_alarm_store *s, enum command command, const char *uid
 static void call(struct bp_alarm_store *s, enum script script, unsigned n, const struct iovec *args)
 {
 	struct iovec words[3 + KEYS + 4] = {WORD("EVALSHA", 7),
-		WORD(bp_redis_link_script(s->link, script), BP_REDIS_SHA_LEN), WORD("9", 1)};
+		WORD(bp_redis_link_script(s->link, script), BP_REDIS_SHA_LEN), WORD("11", 2)};
 	unsigned at = 3;
 
-	_Static_assert(KEYS == 9, "the number of keys is a text");
+	_Static_assert(KEYS == 11, "the number of keys is a text");
 	for (unsigned i = 0; i < KEYS; i++)
 		words[at++] = WORD_OF(s->key[i]);
 	for (unsigned i = 0; i < n; i++)
@@ -355,8 +394,7 @@ void bp_alarm_store_put_state(
 	struct bp_alarm_store *s, const char *uid, const void *bytes, size_t len)
 {
 	push(s, STATE, uid);
-	call(s, SCRIPT_STATE, 3,
-		(const struct iovec[]){WORD_OF(uid), WORD(bytes, len), WORD_OF(s->prefix)});
+	call(s, SCRIPT_STATE, 2, (const struct iovec[]){WORD_OF(uid), WORD(bytes, len)});
 }
 
 static void scan_states(struct bp_alarm_store *s, const char *cursor, size_t len)
@@ -826,7 +864,7 @@ bool bp_alarm_store_can_renew(const struct bp_alarm_store *s)
 static void make_keys(struct bp_alarm_store *s, const char *fleet)
 {
 	static const char *const name[] = {"lease:", "copies:", "order:", "taken:", "rejected:",
-		"seq", "gateways", "raised", "changes", "holds"};
+		"seq", "gateways", "raised", "changes", "cleared", "clears", "holds"};
 
 	snprintf(s->prefix, sizeof(s->prefix), "biplane:%s:alarms:", fleet);
 	for (unsigned i = 0; i <= HOLDS; i++)

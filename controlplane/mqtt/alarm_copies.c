@@ -336,7 +336,7 @@ struct bp_alarm_copies *bp_alarm_copies_new(struct event_base *base, struct bp_s
 		.arg = c};
 	c->tick = event_new(base, -1, EV_PERSIST, on_tick, c);
 	c->due = evtimer_new(base, on_due, c);
-	c->states = bp_shared_states_new(shm, config->name);
+	c->states = bp_shared_states_new(shm, &config->fleet.state, config->name);
 	c->read = malloc(bp_ring_record_max(bp_shm_ring(shm, 0)));
 	if (!bp_copy_table_init(&c->table, BP_ALARM_STORE_MAX) || c->tick == NULL ||
 		c->due == NULL || c->states == NULL || c->read == NULL ||

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "controlplane/mqtt/client_shares.h"
 #include "controlplane/mqtt/state_text.h"
 #include "controlplane/process/clock.h"
 #include "proto/mqtt/mqtt.h"
@@ -15,7 +16,6 @@
 #include "shm/rules/rule_state.h"
 
 #define BUCKETS 16384u
-#define CLIENTS 4096u
 /* A hold without a change for this time is forgotten, as in the table of the workers; one that has
  * ended, after the time in which changes of others can be read late. */
 #define KEPT_NS BP_RULE_STATE_IDLE_NS
@@ -36,7 +36,7 @@ struct hold {
 	uint64_t rule_uid, hold;
 	uint64_t number; /* of the last change: its Unix time, as of a transition */
 	uint64_t changed_ns;
-	uint16_t client; /* its number plus 1; 0: it has no share of a client */
+	uint16_t client; /* bp_client_share(); 0: it has no share of a client */
 	uint16_t topic_len;
 	uint8_t list;
 	bool own, offered; /* own: the last change is of this gateway */
@@ -50,7 +50,7 @@ struct bp_shared_holds {
 	struct bp_shared_holds_owner owner;
 	struct holds list[LISTS], offers;
 	struct hold *bucket[BUCKETS];
-	uint16_t of_client[CLIENTS];
+	struct bp_client_shares shares;
 	uint32_t n;
 	bool read; /* all changes in Redis, since the connection */
 };
@@ -72,10 +72,10 @@ static struct hold *find(struct bp_shared_holds *h, const char *uid)
 static void set_client(struct bp_shared_holds *h, struct hold *e, uint16_t client)
 {
 	if (e->client != 0)
-		h->of_client[e->client - 1]--;
+		bp_client_share_return(&h->shares, e->client, 1);
 	e->client = client;
 	if (client != 0)
-		h->of_client[client - 1]++;
+		bp_client_share_take(&h->shares, client, 1);
 }
 
 static void withdraw(struct bp_shared_holds *h, struct hold *e)
@@ -132,9 +132,9 @@ static struct hold *add(struct bp_shared_holds *h, uint64_t rule_uid, const char
 
 /* ---- of this gateway ---- */
 
-static uint16_t client_of(const struct bp_hold_report *r)
+static bool has_share(const struct bp_shared_holds *h, uint16_t client)
 {
-	return (uint16_t)(bp_state_client_hash(r->client_ip, r->ip6) % CLIENTS + 1);
+	return bp_client_share_check(&h->shares, client, 1) == BP_SHARE_FREE;
 }
 
 /* False: the client has its share of the pairs. */
@@ -142,7 +142,7 @@ static bool take(struct bp_shared_holds *h, struct hold *e, uint16_t client)
 {
 	if (e->client == client)
 		return true;
-	if (h->of_client[client - 1] >= BP_HOLDS_CLIENT_MAX)
+	if (!has_share(h, client))
 		return false;
 	set_client(h, e, client);
 	return true;
@@ -165,7 +165,7 @@ static bool set_own(struct bp_shared_holds *h, struct hold *e, uint64_t number, 
 static void change(struct bp_shared_holds *h, const struct bp_hold_report *r, const char *topic)
 {
 	const uint64_t number = r->unix_ns >> BP_TRANSITION_SHIFT;
-	const uint16_t client = client_of(r);
+	const uint16_t client = bp_client_share(r->client_ip, r->ip6);
 	char uid[BP_ALARM_UID_TEXT];
 	struct hold *e;
 
@@ -173,7 +173,7 @@ static void change(struct bp_shared_holds *h, const struct bp_hold_report *r, co
 	e = find(h, uid);
 	/* also one that holds nothing: Redis can have an older change, and after a restart no pair
 	 * is known */
-	if (e == NULL && h->of_client[client - 1] < BP_HOLDS_CLIENT_MAX) {
+	if (e == NULL && has_share(h, client)) {
 		e = add(h, r->rule_uid, topic, r->topic_len, uid);
 		if (e == NULL)
 			return;
@@ -367,6 +367,8 @@ struct bp_shared_holds *bp_shared_holds_new(
 		return NULL;
 	h->shm = shm;
 	h->owner = *owner;
+	h->shares.client_max = BP_HOLDS_CLIENT_MAX;
+	h->shares.max = BP_HOLDS_MAX;
 	for (unsigned i = 0; i < LISTS; i++)
 		TAILQ_INIT(&h->list[i]);
 	TAILQ_INIT(&h->offers);

@@ -10,7 +10,9 @@
 
 #include "biplane/alarm.h"
 #include "biplane/rule.h"
+#include "config/config.h"
 #include "controlplane/fleet/alarm_store.h"
+#include "controlplane/mqtt/client_shares.h"
 #include "controlplane/mqtt/shared_holds.h"
 #include "controlplane/mqtt/state_text.h"
 #include "controlplane/process/clock.h"
@@ -28,6 +30,10 @@
 /* States that Redis has refused are sent again, at most this number in this time. */
 #define REFUSED_NS 1000000000ull
 #define REFUSED_MAX 1024u
+/* A topic counts as one state for each part of this length that it begins. */
+#define SHARE_BYTES 256u
+/* Numbers of a clock that is ahead would hide all real transitions of the next time. */
+#define AHEAD_NS 60000000000ull
 /* Text of a state: its head, the rule's uid as 16 hexadecimal digits, the topic. */
 #define TEXT_HEAD (BP_ALARM_STATE_HEAD + 16u)
 
@@ -44,6 +50,7 @@ struct pair {
 	bool raised, offered; /* offered: it is in the list of offers */
 	bool refused;         /* this state was: it is counted */
 	bool repeated;        /* SENT: from REPEAT */
+	uint16_t client;      /* that has raised it here: its share; 0: none */
 	uint16_t topic_len;
 	char uid[BP_ALARM_UID_TEXT];
 	char topic[];
@@ -68,6 +75,7 @@ struct bp_shared_states {
 	struct rule_keys by_uid, by_name; /* by_name: hashes */
 	struct bp_shared_holds *holds;
 	struct pairs list[LISTS], offers;
+	struct bp_client_shares shares; /* of the pairs that were raised here */
 	struct pair **bucket;
 	uint32_t n;
 	unsigned in_flight;                            /* sent to the store, and not answered */
@@ -112,6 +120,11 @@ static void set(struct pair *p, bool raised, uint64_t transition)
 		p->ended = transition;
 }
 
+static uint32_t share_of(size_t topic_len)
+{
+	return 1 + (uint32_t)topic_len / SHARE_BYTES;
+}
+
 static void drop(struct bp_shared_states *s, struct pair *p)
 {
 	struct pair **at = bucket_of(s, p->uid);
@@ -122,6 +135,8 @@ static void drop(struct bp_shared_states *s, struct pair *p)
 	TAILQ_REMOVE(&s->list[p->list], p, entry);
 	if (p->offered)
 		TAILQ_REMOVE(&s->offers, p, offer_entry);
+	if (p->client != 0)
+		bp_client_share_return(&s->shares, p->client, share_of(p->topic_len));
 	s->n--;
 	free(p);
 }
@@ -245,11 +260,39 @@ static const struct bp_rule *find_rule(struct bp_shared_states *s, const struct 
 	return NULL;
 }
 
+/*
+ * The share of a client has the pairs that it has raised here, until some time after their clear:
+ * so it bounds what Redis has of the client, and how fast that changes. What others have raised is
+ * in Redis already, and its clear must get there. False: the client, or all clients of this
+ * gateway, have what they may have, so the fleet does not get this transition.
+ */
+static bool may_share(
+	struct bp_shared_states *s, const struct pair *p, uint16_t client, size_t topic_len)
+{
+	enum bp_share share;
+
+	if (p != NULL && (p->client != 0 || p->raised))
+		return true;
+	share = bp_client_share_check(&s->shares, client, share_of(topic_len));
+	s->counters.client_full += share == BP_SHARE_CLIENT_FULL;
+	s->counters.full += share == BP_SHARE_FULL;
+	return share == BP_SHARE_FREE;
+}
+
+static void take_share(struct bp_shared_states *s, struct pair *p, uint16_t client)
+{
+	if (p->client != 0 || p->raised)
+		return;
+	p->client = client;
+	bp_client_share_take(&s->shares, client, share_of(p->topic_len));
+}
+
 void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a)
 {
 	const bool raised = a->state == BP_ALARM_RAISED;
 	const uint64_t transition = bp_alarm_transition(a);
 	const char *topic = bp_alarm_topic(a);
+	const uint16_t client = bp_client_share(a->client_ip, (a->flags & BP_ALARM_F_IP6) != 0);
 	const size_t len = a->topic_len;
 	const struct bp_rule *r;
 	char uid[BP_ALARM_UID_TEXT];
@@ -264,12 +307,15 @@ void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a
 	}
 	bp_state_uid(r->uid, topic, len, uid);
 	p = find(s, uid);
+	if (!may_share(s, p, client, len))
+		return;
 	if (p == NULL)
 		p = add(s, r->uid, topic, len, uid);
 	/* read again after a restart, or a clear that another gateway has made, too */
 	if (p == NULL || p->transition > transition ||
 		(p->transition == transition && (p->raised == raised || !p->raised)))
 		return;
+	take_share(s, p, client);
 	s->counters.raised += raised;
 	s->counters.cleared += !raised;
 	set(p, raised, transition);
@@ -324,7 +370,7 @@ void bp_shared_states_state(struct bp_shared_states *s, const void *bytes, size_
 	if (len <= TEXT_HEAD || len - TEXT_HEAD > BP_STATE_TOPIC_MAX ||
 		(text[0] != 'r' && text[0] != 'c') || !bp_state_hex(text + 1, &transition) ||
 		!bp_state_hex(text + BP_ALARM_STATE_HEAD, &rule_uid) || transition == 0 ||
-		transition >> BP_TRANSITION_BITS != 0 ||
+		transition > (bp_unix_ns() + AHEAD_NS) >> BP_TRANSITION_SHIFT ||
 		!bp_mqtt_topic_valid(text + TEXT_HEAD, len - TEXT_HEAD)) {
 		s->counters.invalid++;
 		return;
@@ -532,13 +578,16 @@ void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *st
 
 /* ---- life cycle ---- */
 
-struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm, const char *gateway)
+struct bp_shared_states *bp_shared_states_new(
+	struct bp_shm *shm, const struct bp_config_fleet_state *c, const char *gateway)
 {
 	struct bp_shared_states *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
 	s->shm = shm;
+	s->shares.max = c->max_alarm_states;
+	s->shares.client_max = c->max_alarm_states_per_client;
 	/* an earlier process may have offered states that are not read yet */
 	s->offered_to = bp_ring_head(&shm->adopt_offers[0]);
 	for (unsigned i = 0; i < LISTS; i++)

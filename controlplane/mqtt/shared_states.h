@@ -20,7 +20,9 @@ struct bp_shm;
  * topic. The number of a transition decides which of two states is newer.
  */
 /* gateway: the name of this one. NULL: no memory. */
-struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm, const char *gateway);
+struct bp_config_fleet_state;
+struct bp_shared_states *bp_shared_states_new(
+	struct bp_shm *shm, const struct bp_config_fleet_state *c, const char *gateway);
 void bp_shared_states_free(struct bp_shared_states *s);
 
 /* A hold that a worker of this gateway has changed; untrusted. */

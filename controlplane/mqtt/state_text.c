@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "shm/hash.h"
 #include "shm/mqtt/mqtt_tables.h"
 #include "shm/ring.h"
 
@@ -35,11 +34,6 @@ bool bp_state_hex(const char *text, uint64_t *out)
 		*out = *out << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 	}
 	return true;
-}
-
-uint64_t bp_state_client_hash(const uint8_t ip[16], bool ip6)
-{
-	return bp_mix64(ip6 ? bp_load64(ip) : bp_load_part(ip, 4));
 }
 
 bool bp_state_offer_write(struct bp_ring *ring, const struct bp_state_offer *o, const char *topic)

@@ -17,8 +17,6 @@ struct bp_state_offer;
 void bp_state_uid(uint64_t rule_uid, const char *topic, size_t len, char out[BP_ALARM_UID_TEXT]);
 /* 16 hexadecimal digits, lower case. */
 bool bp_state_hex(const char *text, uint64_t *out);
-/* Of a client address; IPv6: of its /64. */
-uint64_t bp_state_client_hash(const uint8_t ip[16], bool ip6);
 /* An offer to the worker of the ring. False: it is full. */
 bool bp_state_offer_write(struct bp_ring *ring, const struct bp_state_offer *o, const char *topic);
 

@@ -307,7 +307,8 @@ static void the_fleet_is_dumped(void **state)
 		"fleet:\n  name: \"f\"\n  state:\n"
 		"    server: \"rediss-sentinel://10.0.0.1:26379,10.0.0.2:26379/1#m\"\n"
 		"    username: \"u\"\n    password_file: \"/p\"\n    tls:\n      ca: \"/a\"\n"
-		"    timeout: 1s\n    max_queued: 99\n    max_queue_size: 16MiB\n"));
+		"    timeout: 1s\n    max_queued: 99\n    max_queue_size: 16MiB\n"
+		"    max_alarm_states: 32768\n    max_alarm_states_per_client: 1024\n"));
 	free(text);
 	bp_config_free(c);
 }

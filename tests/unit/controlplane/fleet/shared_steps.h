@@ -23,6 +23,11 @@
 /* Two gateways share raised states in a real Redis: inspection of both, and this part of their
  * control planes, in one process. */
 
+/* Of fleet.state, for all tests of a file. */
+#ifndef SETTINGS
+#define SETTINGS ", max_alarm_states: 65536, max_alarm_states_per_client: 65536"
+#endif
+
 struct gateway {
 	struct rig *rig;
 	struct bp_alarm_store *store;
@@ -107,7 +112,7 @@ static inline void start_control(struct fixture *f, unsigned i)
 	char name[8], err[512];
 
 	snprintf(name, sizeof(name), "gw%u", i);
-	g->states = bp_shared_states_new(&g->rig->shm, name);
+	g->states = bp_shared_states_new(&g->rig->shm, &f->config->fleet.state, name);
 	assert_non_null(g->states);
 	g->store = bp_alarm_store_new(f->base, &f->config->fleet, name, &owner, err, sizeof(err));
 	assert_non_null(g->store);
@@ -156,8 +161,8 @@ static inline int setup(void **state)
 	snprintf(text, sizeof(text),
 		"version: 1\nname: g\nports: [{name: a, device: x, routed: {}}]\nfleet: {name: "
 		"plant, "
-		"state: {server: \"redis://127.0.0.1:%u\"%s}}\n",
-		f->redis.port, test_redis_login(f->dir));
+		"state: {server: \"redis://127.0.0.1:%u\"%s%s}}\n",
+		f->redis.port, test_redis_login(f->dir), SETTINGS);
 	f->config = bp_config_parse("test", text, strlen(text), stderr);
 	assert_non_null(f->config);
 	*state = f;

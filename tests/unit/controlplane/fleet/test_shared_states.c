@@ -291,7 +291,7 @@ static void clear_is_lost(void **state)
 	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "0") == 0);
 	snprintf(words, sizeof(words), "hset biplane:plant:alarms:raised %s %s", uid, value);
 	(void)test_redis_cli(&f->redis, words);
-	snprintf(words, sizeof(words), "del biplane:plant:alarms:cleared:%s", uid);
+	snprintf(words, sizeof(words), "hdel biplane:plant:alarms:cleared %s", uid);
 	(void)test_redis_cli(&f->redis, words);
 	(void)test_redis_cli(&f->redis, "client kill type normal");
 	RUN(f, !a->up);
