@@ -3,11 +3,11 @@
 
 #include "shm/hash.h"
 
-uint16_t bp_client_share(const uint8_t ip[16], bool ip6)
+uint16_t bp_client_share(const struct bp_client_shares *s, const uint8_t ip[16], bool ip6)
 {
 	const uint64_t part = ip6 ? bp_load64(ip) : bp_load_part(ip, 4);
 
-	return (uint16_t)(bp_mix64(part) % BP_CLIENT_SHARES + 1);
+	return (uint16_t)(bp_mix64(part ^ s->key) % BP_CLIENT_SHARES + 1);
 }
 
 enum bp_share bp_client_share_check(

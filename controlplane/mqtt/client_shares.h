@@ -12,6 +12,8 @@
 #define BP_CLIENT_SHARES 4096u
 
 struct bp_client_shares {
+	/* secret, so that no client can choose an address with the share of another one */
+	uint64_t key;
 	uint32_t client_max, max; /* of one address, and of all */
 	uint32_t used;
 	uint32_t of[BP_CLIENT_SHARES];
@@ -20,7 +22,7 @@ struct bp_client_shares {
 enum bp_share { BP_SHARE_FREE, BP_SHARE_CLIENT_FULL, BP_SHARE_FULL };
 
 /* The number of an address; never 0. ip6: its /64 counts, else the first four bytes. */
-uint16_t bp_client_share(const uint8_t ip[16], bool ip6);
+uint16_t bp_client_share(const struct bp_client_shares *s, const uint8_t ip[16], bool ip6);
 /* Whether the address may have this number more. */
 enum bp_share bp_client_share_check(
 	const struct bp_client_shares *s, uint16_t client, uint32_t more);

@@ -57,7 +57,7 @@ struct bp_shared_holds {
 
 static struct hold **bucket_of(struct bp_shared_holds *h, const char *uid)
 {
-	return &h->bucket[bp_mix64(bp_load64((const uint8_t *)uid)) % BUCKETS];
+	return &h->bucket[bp_mix64(bp_load64((const uint8_t *)uid) ^ h->shares.key) % BUCKETS];
 }
 
 static struct hold *find(struct bp_shared_holds *h, const char *uid)
@@ -165,7 +165,7 @@ static bool set_own(struct bp_shared_holds *h, struct hold *e, uint64_t number, 
 static void change(struct bp_shared_holds *h, const struct bp_hold_report *r, const char *topic)
 {
 	const uint64_t number = r->unix_ns >> BP_TRANSITION_SHIFT;
-	const uint16_t client = bp_client_share(r->client_ip, r->ip6);
+	const uint16_t client = bp_client_share(&h->shares, r->client_ip, r->ip6);
 	char uid[BP_ALARM_UID_TEXT];
 	struct hold *e;
 
@@ -367,6 +367,7 @@ struct bp_shared_holds *bp_shared_holds_new(
 		return NULL;
 	h->shm = shm;
 	h->owner = *owner;
+	h->shares.key = shm->global->hash_key[0];
 	h->shares.client_max = BP_HOLDS_CLIENT_MAX;
 	h->shares.max = BP_HOLDS_MAX;
 	for (unsigned i = 0; i < LISTS; i++)

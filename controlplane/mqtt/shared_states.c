@@ -91,7 +91,7 @@ struct bp_shared_states {
 
 static struct pair **bucket_of(const struct bp_shared_states *s, const char *uid)
 {
-	return &s->bucket[bp_mix64(bp_load64((const uint8_t *)uid)) % BUCKETS];
+	return &s->bucket[bp_mix64(bp_load64((const uint8_t *)uid) ^ s->shares.key) % BUCKETS];
 }
 
 static struct pair *find(const struct bp_shared_states *s, const char *uid)
@@ -292,7 +292,8 @@ void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a
 	const bool raised = a->state == BP_ALARM_RAISED;
 	const uint64_t transition = bp_alarm_transition(a);
 	const char *topic = bp_alarm_topic(a);
-	const uint16_t client = bp_client_share(a->client_ip, (a->flags & BP_ALARM_F_IP6) != 0);
+	const uint16_t client =
+		bp_client_share(&s->shares, a->client_ip, (a->flags & BP_ALARM_F_IP6) != 0);
 	const size_t len = a->topic_len;
 	const struct bp_rule *r;
 	char uid[BP_ALARM_UID_TEXT];
@@ -586,6 +587,7 @@ struct bp_shared_states *bp_shared_states_new(
 	if (s == NULL)
 		return NULL;
 	s->shm = shm;
+	s->shares.key = shm->global->hash_key[0];
 	s->shares.max = c->max_alarm_states;
 	s->shares.client_max = c->max_alarm_states_per_client;
 	/* an earlier process may have offered states that are not read yet */

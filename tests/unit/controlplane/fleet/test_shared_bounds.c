@@ -3,6 +3,8 @@
 #define SETTINGS ", max_alarm_states: 32, max_alarm_states_per_client: 8"
 #include "tests/unit/controlplane/fleet/shared_steps.h"
 
+#include "controlplane/mqtt/client_shares.h"
+
 #define CLIENT_MAX 8u
 #define GATEWAY_MAX 32u
 #define RAISED_N(f) atoi(test_redis_cli(&(f)->redis, "hlen biplane:plant:alarms:raised"))
@@ -332,6 +334,28 @@ static void replayed_changes(void **state)
 	assert_int_equal(publish(b, "70").transition, second.transition);
 }
 
+/* Addresses that meet in one share with one key do not with another one: nobody can choose them. */
+static void shares_depend_on_a_secret(void **state)
+{
+	struct bp_client_shares one_key = {.key = 1}, other_key = {.key = 2};
+	const uint8_t victim[16] = {0x20, 1};
+	uint8_t ip[16] = {0x20, 1};
+	unsigned found = 0, same = 0;
+
+	(void)state;
+	for (unsigned i = 1; i < 65536; i++) {
+		ip[4] = (uint8_t)(i >> 8);
+		ip[5] = (uint8_t)i;
+		if (bp_client_share(&one_key, ip, true) != bp_client_share(&one_key, victim, true))
+			continue;
+		found++;
+		same += bp_client_share(&other_key, ip, true) ==
+			bp_client_share(&other_key, victim, true);
+	}
+	assert_true(found > 4);
+	assert_true(same < found / 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +370,7 @@ int main(void)
 		CASE(number_of_the_future),
 		CASE(keys_of_another_type),
 		CASE(replayed_changes),
+		cmocka_unit_test(shares_depend_on_a_secret),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
