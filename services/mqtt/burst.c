@@ -262,6 +262,25 @@ static inline enum verdict add_to_window(struct bp_mqtt_worker *in, struct bp_mq
 	}
 }
 
+/* evaluate() for a part of a combination. */
+static inline enum verdict evaluate_part(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+	const struct bp_rule *part, uint32_t i, uint32_t digits, unsigned point)
+{
+	switch (bp_burst_repeats_part(in, b, part, i, digits, point)) {
+	case BP_BURST_PART_NO:
+		break;
+	case BP_BURST_PART_EVALUATE:
+		/* the undo records of a burst are for one change of each frame */
+		return bp_ruleset_rule(in->rules, part->part.combination)->stateful &
+				       BP_RULE_HAS_LAST
+			       ? GENERAL
+			       : RAISES;
+	case BP_BURST_PART_STEADY:
+		return QUIET;
+	}
+	return GENERAL;
+}
+
 static NOINLINE enum verdict evaluate_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	const struct bp_rule *rule, uint32_t i, const uint8_t *payload, uint32_t len)
 {
@@ -296,7 +315,9 @@ static NOINLINE enum verdict evaluate_other(struct bp_mqtt_worker *in, struct bp
 	if (rule->fast == BP_RULE_FAST_NO || rule->fast == BP_RULE_FAST_NO_SPARKPLUG)
 		return GENERAL;
 	if (rule->fast == BP_RULE_FAST_PART)
-		return bp_burst_repeats_part(in, b, rule, i, payload, len) ? QUIET : GENERAL;
+		return bp_number_digits_before(payload + len, len, &digits, &point)
+			       ? evaluate_part(in, b, rule, i, digits, point)
+			       : GENERAL;
 	at = json_number(in, rule, payload, &n);
 	if (at != NULL && bp_number_digits_before(at + n, n, &digits, &point))
 		return QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
@@ -408,17 +429,22 @@ static NOINLINE void raise_alarm(
 		publish.properties = ++publish.payload; /* none */
 	publish.payload_len = (uint32_t)(frame + p->end - publish.payload);
 	/* evaluation did without it, and so does a clone */
-	if (rule->windowed || rule->fast == BP_RULE_FAST_SPARKPLUG)
+	if (rule->windowed || rule->fast == BP_RULE_FAST_SPARKPLUG ||
+		rule->fast == BP_RULE_FAST_PART)
 		of.value = b->result[i];
 	else if (rule->action != BP_ACTION_MIRROR || in->record_mirrored)
 		(void)bp_value_at(
 			in, rule->source, publish.payload, publish.payload_len, &of.value);
 	of.seq = parsed.seq;
 	in->frame = &parsed;
-	const uint64_t next = bp_transition_next(in->now_ns, in->transition);
+	if (rule->fast == BP_RULE_FAST_PART) {
+		bp_burst_evaluate_part(in, b, rule, i, &of);
+	} else {
+		const uint64_t next = bp_transition_next(in->now_ns, in->transition);
 
-	bp_evaluated_number(in, &of, BP_VERDICT_RAISED, next, next);
-	bp_alarm_emit(in, rule, BP_VERDICT_RAISED, &of);
+		bp_evaluated_number(in, &of, BP_VERDICT_RAISED, next, next);
+		bp_alarm_emit(in, rule, BP_VERDICT_RAISED, &of);
+	}
 	in->frame = NULL;
 }
 
@@ -437,6 +463,9 @@ static NOINLINE void raise_alarms(
 
 		raise_alarm(in, b, i);
 	}
+	bp_alarms_commit(in);
+	if (in->journal->slot != 0)
+		bp_journal_end(in->journal);
 }
 
 /* A frame that is not on the topic of the memo of its flow. */
@@ -481,21 +510,28 @@ static inline enum verdict decide_single(struct bp_mqtt_worker *in, struct bp_mq
 }
 
 /* A frame of the template, by its flow's own rule. */
-static inline enum verdict decide_own_rule(struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b,
+static inline enum verdict decide_own_rule(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	const struct burst_constants *now, struct tally *tally, uint32_t i)
 {
 	const struct bp_template *x = in->same_template;
 	struct bp_flow *f = b->l[i].flow;
 	const struct bp_rule *rule;
+	enum verdict verdict;
 
 	if (__builtin_expect(!bp_template_flow_matches(x, b->frame[i], &b->l[i], &b->p[i]), 0))
 		return GENERAL;
 	rule = bp_template_rule(now->rules, f);
 	if (__builtin_expect(rule == NULL, 0))
 		return GENERAL;
+	if (rule->fast == BP_RULE_FAST_PART)
+		verdict = evaluate_part(in, b, rule, i, b->number[i], x->point);
+	else
+		verdict = QUIET + bp_short_ranges_hold(&rule->short_raise, b->number[i], x->point);
+	if (__builtin_expect(verdict == GENERAL, 0))
+		return GENERAL;
 	advance(now, i, f, x->len);
 	count_publishes(in, tally, rule->slot, 1);
-	return QUIET + bp_short_ranges_hold(&rule->short_raise, b->number[i], x->point);
+	return verdict;
 }
 
 /* A frame of the template, by a rule with a window. */
@@ -573,14 +609,12 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 			continue;
 		raise_alarms(in, b, raises & (bit - 1));
 		raises &= ~(bit - 1);
-		bp_alarms_commit(in);
 		bp_journal_burst(in->journal, in->ring, behind_general, i);
 		general(arg, i);
 		bp_journal_burst(in->journal, in->ring, i, i);
 		behind_general = i + 1;
 	}
 	raise_alarms(in, b, raises);
-	bp_alarms_commit(in);
 	bp_journal_burst(in->journal, in->ring, behind_general, n);
 	if (n_one_rule != 0)
 		count_publishes(in, &tally, x->slot, n_one_rule);

@@ -205,8 +205,9 @@ static bool set_numbers(struct bp_template *x, const struct bp_mqtt_worker *in,
 	if (f->memo_rule >= BP_MEMO_MULTIPLE)
 		return false;
 	rule = bp_ruleset_rule(in->rules, f->memo_rule);
+	own_rules |= rule->fast == BP_RULE_FAST_PART;
 	x->windowed = !own_rules && rule->fast_window == BP_RULE_FAST_TEXT;
-	if (rule->fast != BP_RULE_FAST_TEXT && !x->windowed)
+	if (rule->fast != BP_RULE_FAST_TEXT && rule->fast != BP_RULE_FAST_PART && !x->windowed)
 		return false;
 	x->properties = f->version == BP_MQTT_V5;
 	n = x->end - x->body - x->properties;

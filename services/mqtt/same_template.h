@@ -39,7 +39,7 @@ struct bp_template {
 	uint16_t bursts;         /* number of further bursts that use the template */
 	bool identifier;         /* there is one before `body`, which must not be 0 */
 	bool numbers;            /* they are read too; only then also the following: */
-	bool own_rules;          /* each flow has a rule of its own */
+	bool own_rules;          /* each flow has a rule of its own, or a part of a combination */
 	bool windowed;           /* the one rule has a window: BP_RULE_FAST_TEXT of fast_window */
 	bool properties;         /* their length is at `body`, and must be 0 */
 	uint8_t point;           /* characters of a number from the point on */
@@ -66,8 +66,8 @@ static inline bool bp_template_flow_matches(const struct bp_template *x, const u
 	       bp_single_in_sequence(l->flow, frame + BP_SINGLE_L4);
 }
 
-/* The rule that evaluates the publications of a flow as text, if the flow's memo belongs to the
- * current rules; NULL: there is none. */
+/* The rule or part that evaluates the publications of a flow as text, if the flow's memo belongs to
+ * the current rules; NULL: there is none. */
 static inline const struct bp_rule *bp_template_rule(
 	const struct bp_rule *rules, const struct bp_flow *f)
 {
@@ -76,7 +76,7 @@ static inline const struct bp_rule *bp_template_rule(
 	if (f->memo_rule >= BP_MEMO_MULTIPLE)
 		return NULL;
 	rule = &rules[f->memo_rule];
-	return rule->fast == BP_RULE_FAST_TEXT ? rule : NULL;
+	return rule->fast == BP_RULE_FAST_TEXT || rule->fast == BP_RULE_FAST_PART ? rule : NULL;
 }
 
 #endif

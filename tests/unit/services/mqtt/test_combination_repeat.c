@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include "both_paths.h"
+#include "services/mqtt/evaluate.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "shm/rules/combination.h"
 
@@ -211,6 +212,74 @@ static void a_truth_of_a_killed_worker_is_evaluated(void **state)
 	close_devices(&rule);
 }
 
+/* Neither of them takes the general path, and alarms have the order of the values. */
+static void repetitions_that_raise_stay_in_the_burst(void **state)
+{
+	struct bp_rule_spec rule = both_high();
+	uint64_t before;
+
+	(void)state;
+	rule.repeat = BP_REPEAT_EVERY;
+	rule.payload = BP_PAYLOAD_ENVELOPE;
+	open_devices(&rule);
+	advance(SECOND);
+	for (unsigned d = 0; d < DEVICES; d++)
+		publish(d, "90");
+	before = burst.n_general;
+	burst.burst_size = 16;
+	for (unsigned i = 0; i < 16; i++)
+		publish(i % 3, i % 2 == 0 ? "91" : "92");
+	rig_flush(&burst);
+	assert_int_equal(burst.n_general, before);
+	assert_int_equal(burst.in->journal->slot, 0);
+	assert_int_equal(same_alarms(), 2 + 16);
+	/* a raise, then the end of its alarm */
+	publish(0, "93");
+	publish(1, "20");
+	publish(0, "94");
+	publish(1, "21");
+	rig_flush(&burst);
+	assert_int_equal(burst.n_general, before + 1);
+	assert_int_equal(same_alarms(), 2);
+	same("raises in a burst", 0, 0);
+	same_tables();
+	close_devices(&rule);
+}
+
+/* Of a worker that is killed before the alarms of its burst are visible, the states of the
+ * combination are as before the burst. */
+static void a_hold_of_a_killed_worker_counts_once(void **state)
+{
+	struct bp_rule_spec rule = both_high();
+	struct bp_mqtt_publish publication = {
+		.topic = (const uint8_t *)"plant/0/t", .topic_len = 9};
+	struct bp_evaluated of = {.value = 90, .publish = &publication};
+	struct bp_mqtt_worker *in;
+	const struct bp_rule *part;
+
+	(void)state;
+	rule.repeat = BP_REPEAT_EVERY;
+	rule.hold = BP_HOLD_COUNT;
+	rule.hold_count = 4;
+	open_devices(&rule);
+	publish(1, "90");
+	publish(0, "90");
+	publish(0, "90"); /* the second one for which the combination is true */
+	in = burst.in;
+	part = bp_ruleset_rule(burst.rules, 1);
+	of.flow = in->table.flow;
+	bp_journal_begin_tick(in->journal, in->ring);
+	bp_combination_evaluate(
+		in, part, &of, bp_topic_hash(in, publication.topic, publication.topic_len), 1);
+	rig_restart(&burst);
+	rig_restart(&general);
+	publish(0, "90");
+	assert_int_equal(same_alarms(), 0);
+	publish(0, "90");
+	assert_int_equal(same_alarms(), 1);
+	close_devices(&rule);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +287,8 @@ int main(void)
 		cmocka_unit_test(a_repetition_is_new),
 		cmocka_unit_test(one_value_of_a_period_is_evaluated),
 		cmocka_unit_test(a_truth_of_a_killed_worker_is_evaluated),
+		cmocka_unit_test(repetitions_that_raise_stay_in_the_burst),
+		cmocka_unit_test(a_hold_of_a_killed_worker_counts_once),
 	};
 
 	return cmocka_run_group_tests_name("repeated truths", tests, NULL, NULL);
