@@ -42,6 +42,7 @@ EXCEPTIONS = {
     ("apps/sim/lcl/report.c", "apps/biplane/table.h"): "reports are printed as tables like biplane's",
     ("bench/hostile/hostile.h", "tests/unit/services/mqtt/rig.h"): "it measures the attacks that the tests make, with their rig",
     ("bench/alarm/absence.c", "tests/unit/services/mqtt/rig.h"): "it measures a worker alone, with the rig of its tests",
+    ("bench/fleet/hold_reports.c", "tests/unit/services/mqtt/rig.h"): "it measures a worker alone, with the rig of its tests",
     ("apps/biplane/show/show.h", "apps/biplane/show/health/session_filter.h"): "options of a view include the session filter",
     ("apps/biplane/show/status_view.c", "apps/biplane/show/health/show_phd.h"): "the overview has a line on health devices",
     ("config/aggregation/check_aggregation.c", "config/health/settings.h"): "what is for the manager's own ports is not aggregated",
