@@ -53,6 +53,7 @@ static void fib_capacities(const struct bp_config *c, uint64_t *capacity)
 		capacity[t] = 1;
 	capacity[BP_FT_INTERFACES] = BP_ALL_INTERFACES;
 	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED;
+	capacity[BP_FT_VRFS] = BP_MAX_VRFS;
 	if (!bp_config_routes(c))
 		return;
 	capacity[BP_FT_NEIGHBORS] = 2 * (bounded_routes(r->max_neighbors) < BP_NEIGHBORS_MAX
@@ -64,6 +65,7 @@ static void fib_capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_FT_ROUTES6] = routes6 + 1;
 	capacity[BP_FT_LPM4_ROOT] = BP_LPM4_ROOT;
 	capacity[BP_FT_LPM6_ROOT] = BP_LPM6_ROOT;
+	capacity[BP_FT_VRF_ROOTS] = BP_MAX_VRFS * 2 * BP_VRF_ROOT;
 	capacity[BP_FT_LINES] = lines_for(routes4, routes6) + BP_LPM_SLACK;
 }
 

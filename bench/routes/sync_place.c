@@ -141,7 +141,7 @@ static void routes_in_kernel(struct bench *b)
 	bp_route_mix_distinct(&seed, 4, b->n4, b->prefix);
 	bp_route_mix_distinct(&seed, 6, b->n - b->n4, b->prefix + b->n4);
 	for (unsigned i = 16; i < 32; i++) {
-		const struct bp_prefix p = {{(uint8_t)i}, 4, 8};
+		const struct bp_prefix p = {.bytes = {(uint8_t)i}, .family = 4, .length = 8};
 		const struct bp_address via = bench_gateway(4, i % BENCH_GATEWAYS);
 
 		bench_kernel_route(&b->kernel, RTM_NEWROUTE, &p, b->wan, &via);

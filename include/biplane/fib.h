@@ -26,6 +26,14 @@
 #define BP_MAX_SUBINTERFACES 128
 #define BP_ALL_INTERFACES (BP_MAX_INTERFACES + BP_MAX_SUBINTERFACES)
 _Static_assert(BP_ALL_INTERFACES <= BP_NO_INTERFACE, "8 bits in a link word");
+/*
+ * VRFs have numbers from 1 on, which the control plane assigns: each is one routing table of the
+ * kernel with its own longest-prefix match.
+ */
+#define BP_MAX_VRFS 32
+#define BP_VRF_MAIN 0        /* netlink.route_table, with the kernel's local table */
+#define BP_VRF_KERNEL 0xff   /* a VRF without a number: its interfaces have no routes here */
+#define BP_VRF_NAME_MAX 15   /* of its device */
 #define BP_VLAN_ID_MAX 4094u /* IEEE 802.1Q 9.6: 0 is priority-tagged, 4095 reserved */
 #define BP_ADDRESSES_MAX 16  /* of one interface */
 #define BP_HOPS_MAX 32       /* of one route or next-hop group */
@@ -41,6 +49,7 @@ struct bp_prefix {
 	uint8_t bytes[16];
 	uint8_t family; /* 4 or 6 */
 	uint8_t length; /* 0..32 or 0..128 */
+	uint8_t vrf;    /* whose table it is in */
 };
 
 enum bp_route_type {
@@ -119,7 +128,14 @@ struct bp_interface_info {
 	uint8_t n_addresses;
 	uint8_t parent;   /* of a subinterface: number of its port */
 	uint16_t vlan_id; /* of a subinterface; 0: it is none */
+	uint8_t vrf;      /* in which received packets are looked up: a number, or BP_VRF_KERNEL */
+	uint8_t pad;
 	struct bp_interface_address address[BP_ADDRESSES_MAX];
+};
+
+struct bp_vrf_info {
+	uint32_t table;                 /* of the kernel; 0: the number is free */
+	char name[BP_VRF_NAME_MAX + 1]; /* of a VRF device; "": none */
 };
 
 static inline bool bp_is_subinterface(unsigned interface)
@@ -148,7 +164,8 @@ static inline unsigned bp_address_bits(uint8_t family)
 	return family == 4 ? 32 : 128;
 }
 
-/* The prefix of `length` bits that an address is in; length is at most the family's. */
+/* The prefix of `length` bits that an address is in, of the main VRF; length is at most the
+ * family's. */
 static inline struct bp_prefix bp_prefix_of(struct bp_address a, unsigned length)
 {
 	struct bp_prefix p = {.family = a.family, .length = (uint8_t)length};

@@ -47,6 +47,24 @@ bool bp_fib_interface(const struct bp_fib *f, unsigned interface, struct bp_inte
 	return out->flags & BP_IF_PRESENT;
 }
 
+bool bp_fib_vrf(const struct bp_fib *f, unsigned vrf, struct bp_vrf_info *out)
+{
+	const struct bp_vrf *e;
+
+	if (vrf == BP_VRF_MAIN || vrf > BP_MAX_VRFS)
+		return false;
+	e = &f->vrfs[vrf - 1];
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		const uint32_t seq = atomic_load_explicit(&e->seq, memory_order_acquire);
+
+		bp_words_load(out, &e->info, sizeof(*out));
+		if (seq % 2 == 0 && unchanged(&e->seq, seq))
+			break;
+	}
+	out->name[sizeof(out->name) - 1] = '\0';
+	return out->table != 0;
+}
+
 /* A single next hop, whole. */
 static bool hop_copy(const struct bp_fib *f, uint32_t number, struct bp_hop *out)
 {
@@ -136,6 +154,7 @@ static bool route_copy(
 		memcpy(out->prefix.bytes, copy.bytes, sizeof(copy.bytes));
 		out->prefix.family = copy.family;
 		out->prefix.length = copy.length;
+		out->prefix.vrf = copy.vrf;
 		out->type = copy.type;
 		out->origin = copy.origin;
 		out->protocol = copy.protocol;
@@ -255,21 +274,10 @@ bool bp_fib_next_hop(const struct bp_fib *f, uint32_t *cursor, struct bp_hop *ou
 	return false;
 }
 
-uint32_t bp_fib_lookup(const struct bp_fib *f, const struct bp_address *a)
+uint32_t bp_fib_lookup(const struct bp_fib *f, unsigned vrf, const struct bp_address *a)
 {
-	uint32_t nexthop = BP_NH_NONE;
-
-	if (f->max_routes == 0)
+	if (f->max_routes == 0 || (a->family != 4 && a->family != 6))
 		return BP_NH_NONE;
-	if (a->family == 4) {
-		const uint32_t dst = (uint32_t)a->bytes[0] << 24 | (uint32_t)a->bytes[1] << 16 |
-				     (uint32_t)a->bytes[2] << 8 | a->bytes[3];
-
-		bp_lpm4_lookup(f, &dst, &nexthop, 1);
-	} else if (a->family == 6) {
-		const uint8_t *dst = a->bytes;
-
-		bp_lpm6_lookup(f, &dst, &nexthop, 1);
-	}
-	return nexthop;
+	return a->family == 4 ? bp_lpm4_lookup_in(f, (uint8_t)vrf, a->bytes)
+			      : bp_lpm6_lookup_in(f, (uint8_t)vrf, a->bytes);
 }

@@ -33,7 +33,9 @@
  *   routes6      struct bp_route_record     only by the writer and `show`
  *   lpm4_root    uint32_t[1 << 24]          by the address's first 24 bits: shm/fib/lpm/lpm.h
  *   lpm6_root    uint32_t[1 << 16]          by the address's first 16 bits: shm/fib/lpm/lpm.h
- *   lpm_lines    64-byte lines              nodes of both: shm/fib/lpm/lpm_node.h
+ *   vrfs         struct bp_vrf              by number
+ *   vrf_roots    uint32_t[1 << 16] a family by the address's first 16 bits: shm/fib/lpm/lpm.h
+ *   lpm_lines    64-byte lines              nodes of all: shm/fib/lpm/lpm_node.h
  */
 
 /* The action of a link word: its highest 8 bits. */
@@ -112,16 +114,22 @@ struct bp_nexthop_group {
 	uint16_t weight[BP_HOPS_MAX];
 } __attribute__((aligned(64)));
 
-/* A worker reads only the first 20 bytes of an interface. */
+/* A worker reads only the first 28 bytes of an interface. */
 struct bp_interface {
 	_Atomic uint64_t mac;   /* bp_mac_word() */
 	_Atomic uint32_t flags; /* BP_IF_* */
 	_Atomic uint32_t mtu;   /* bytes of an IP packet */
 	_Atomic uint32_t seq;   /* odd while the writer changes `info` */
 	_Atomic uint32_t vlan;  /* of a subinterface: port << 16 | VLAN identifier; otherwise 0 */
-	uint32_t pad[10];
+	_Atomic uint32_t vrf;   /* as in `info` */
+	uint32_t pad[9];
 	struct bp_interface_info info;
 } __attribute__((aligned(64)));
+
+struct bp_vrf {
+	_Atomic uint32_t seq; /* odd while the writer changes `info` */
+	struct bp_vrf_info info;
+};
 
 struct bp_fib_control {
 	/* the writer's: the present epoch, from 1 */
@@ -135,6 +143,9 @@ struct bp_fib_control {
 	/* entries of table interfaces for subinterfaces that were ever used: readers need no
 	 * others; and the current number of subinterfaces that did not fit */
 	_Atomic uint32_t subinterfaces, subinterfaces_refused;
+	/* the highest number of a VRF that was ever used, and the current number of interfaces in
+	 * VRFs that did not fit */
+	_Atomic uint32_t vrfs, vrfs_refused;
 	_Atomic uint64_t rejected_total;
 	_Atomic uint64_t changes; /* changes of any kind, total */
 	_Atomic uint64_t
@@ -155,13 +166,14 @@ struct bp_route_record {
 	uint32_t metric;
 	uint32_t generation; /* of mark and sweep */
 	uint8_t bytes[16];   /* these are as in struct bp_prefix and struct bp_route */
-	uint8_t family, length, type, origin, protocol, pad[3];
+	uint8_t family, length, type, origin, protocol, vrf, pad[2];
 	uint64_t pad2;
 };
 _Static_assert(sizeof(struct bp_route_record) == 48, "route record");
 
 #define BP_LPM4_ROOT (1u << 24)
 #define BP_LPM6_ROOT (1u << 16)
+#define BP_VRF_ROOT (1u << 16)
 #define BP_LPM_LINE_SIZE 64
 
 struct bp_neighbor_line;
@@ -186,6 +198,8 @@ struct bp_fib {
 	uint32_t max_routes; /* of both; 0: nothing routes, and the tables are not to be used */
 	_Atomic uint32_t *lpm4_root;
 	_Atomic uint32_t *lpm6_root;
+	struct bp_vrf *vrfs;         /* BP_MAX_VRFS: VRF 1 is the first */
+	_Atomic uint32_t *vrf_roots; /* VRF 1 of IPv4, then of IPv6, VRF 2 ... */
 	struct bp_lpm_line *lines;
 	uint32_t max_lines;
 	uint64_t hash_key[2];
@@ -197,6 +211,14 @@ static inline unsigned bp_fib_interfaces(const struct bp_fib *f)
 	const uint32_t n = atomic_load_explicit(&f->control->subinterfaces, memory_order_acquire);
 
 	return BP_MAX_INTERFACES + (n < BP_MAX_SUBINTERFACES ? n : BP_MAX_SUBINTERFACES);
+}
+
+/* The highest number of a VRF that may be in use. */
+static inline unsigned bp_fib_vrfs(const struct bp_fib *f)
+{
+	const uint32_t n = atomic_load_explicit(&f->control->vrfs, memory_order_acquire);
+
+	return n < BP_MAX_VRFS ? n : BP_MAX_VRFS;
 }
 
 /* Whether an interface of the kernel is in table interfaces. For the process of the writer. */
@@ -240,6 +262,8 @@ static inline void bp_fib_read_end(const struct bp_fib *f, unsigned worker, uint
 
 /* False: no such interface. */
 bool bp_fib_interface(const struct bp_fib *f, unsigned interface, struct bp_interface_info *out);
+/* False: the number is free. */
+bool bp_fib_vrf(const struct bp_fib *f, unsigned vrf, struct bp_vrf_info *out);
 /* The next element from *cursor (0 at first) on; false: no more. */
 bool bp_fib_next_route(const struct bp_fib *f, uint32_t *cursor, struct bp_route *out);
 /* used_s is that of its own entry: where the neighbor is a gateway, bp_fib_next_hop() has the
@@ -249,8 +273,8 @@ bool bp_fib_next_neighbor(const struct bp_fib *f, uint32_t *cursor, struct bp_ne
  * bp_neighbor_info). */
 bool bp_fib_next_hop(
 	const struct bp_fib *f, uint32_t *cursor, struct bp_hop *out, uint32_t *used_s);
-/* Number of the next hop for an address, as a worker finds it. */
-uint32_t bp_fib_lookup(const struct bp_fib *f, const struct bp_address *a);
+/* Number of the next hop for an address in a VRF, as a worker finds it. */
+uint32_t bp_fib_lookup(const struct bp_fib *f, unsigned vrf, const struct bp_address *a);
 /* When a worker last used a next hop towards this gateway or the neighbor itself: second of
  * CLOCK_MONOTONIC, 0: never. */
 uint32_t bp_fib_neighbor_used(

@@ -7,11 +7,13 @@
 
 _Static_assert(sizeof(struct bp_interface_info) % 4 == 0, "copied by words");
 
-static void seq_step(struct bp_interface *e)
-{
-	const uint32_t seq = atomic_load_explicit(&e->seq, memory_order_relaxed);
+_Static_assert(sizeof(struct bp_vrf_info) % 4 == 0, "copied by words");
 
-	atomic_store_explicit(&e->seq, seq + 1, memory_order_release);
+static void seq_step(_Atomic uint32_t *at)
+{
+	const uint32_t seq = atomic_load_explicit(at, memory_order_relaxed);
+
+	atomic_store_explicit(at, seq + 1, memory_order_release);
 	atomic_thread_fence(memory_order_release);
 }
 
@@ -26,6 +28,7 @@ static void words_set(struct bp_interface *e, const struct bp_interface_info *in
 	atomic_store_explicit(&e->mac, bp_mac_word(info->mac), memory_order_relaxed);
 	atomic_store_explicit(&e->mtu, info->mtu, memory_order_relaxed);
 	atomic_store_explicit(&e->vlan, vlan_word(info), memory_order_relaxed);
+	atomic_store_explicit(&e->vrf, info->vrf, memory_order_relaxed);
 	atomic_store_explicit(&e->flags, info->flags, memory_order_release);
 }
 
@@ -34,6 +37,7 @@ static bool words_same(const struct bp_interface *e, const struct bp_interface_i
 	return atomic_load_explicit(&e->mac, memory_order_relaxed) == bp_mac_word(info->mac) &&
 	       atomic_load_explicit(&e->mtu, memory_order_relaxed) == info->mtu &&
 	       atomic_load_explicit(&e->vlan, memory_order_relaxed) == vlan_word(info) &&
+	       atomic_load_explicit(&e->vrf, memory_order_relaxed) == info->vrf &&
 	       atomic_load_explicit(&e->flags, memory_order_relaxed) == info->flags;
 }
 
@@ -68,6 +72,7 @@ enum bp_fib_result bp_interface_set(
 		plain.n_addresses = info->n_addresses;
 		plain.parent = info->parent;
 		plain.vlan_id = info->vlan_id;
+		plain.vrf = info->vrf;
 		memcpy(plain.address, info->address, info->n_addresses * sizeof(info->address[0]));
 	}
 	if (info_same(&e->info, &plain) && words_same(e, &plain))
@@ -75,10 +80,27 @@ enum bp_fib_result bp_interface_set(
 	if (i >= bp_fib_interfaces(f))
 		atomic_store_explicit(&f->control->subinterfaces, i + 1 - BP_MAX_INTERFACES,
 			memory_order_release);
-	seq_step(e);
+	seq_step(&e->seq);
 	bp_words_store(&e->info, &plain, sizeof(plain));
 	words_set(e, &plain);
-	seq_step(e);
+	seq_step(&e->seq);
+	return BP_FIB_DONE;
+}
+
+enum bp_fib_result bp_vrf_set(struct bp_fib *f, unsigned vrf, const struct bp_vrf_info *info)
+{
+	struct bp_vrf *e = &f->vrfs[vrf - 1];
+	struct bp_vrf_info plain;
+
+	memset(&plain, 0, sizeof(plain));
+	plain.table = info->table;
+	if (info->table != 0)
+		memcpy(plain.name, info->name, strnlen(info->name, sizeof(plain.name) - 1));
+	if (memcmp(&e->info, &plain, sizeof(plain)) == 0)
+		return BP_FIB_SAME;
+	seq_step(&e->seq);
+	bp_words_store(&e->info, &plain, sizeof(plain));
+	seq_step(&e->seq);
 	return BP_FIB_DONE;
 }
 
@@ -111,7 +133,13 @@ uint64_t bp_interfaces_load(struct bp_fib *f)
 
 			__atomic_store_n(&e->info.n_addresses, none, __ATOMIC_RELAXED);
 		}
-		seq_step(e);
+		seq_step(&e->seq);
+		repaired++;
+	}
+	for (unsigned i = 0; i < BP_MAX_VRFS; i++) {
+		if (atomic_load_explicit(&f->vrfs[i].seq, memory_order_relaxed) % 2 == 0)
+			continue;
+		seq_step(&f->vrfs[i].seq);
 		repaired++;
 	}
 	return repaired;

@@ -39,6 +39,7 @@ static struct bp_route_record record_of(const struct bp_route_entry *e)
 		.generation = e->generation,
 		.family = e->prefix.family,
 		.length = e->prefix.length,
+		.vrf = e->prefix.vrf,
 		.type = e->type,
 		.origin = e->origin,
 		.protocol = e->protocol};
@@ -169,14 +170,16 @@ static bool hops_valid(const struct bp_route *r)
 	return true;
 }
 
-static bool prefix_valid(const struct bp_prefix *p, struct bp_prefix *plain)
+static bool prefix_valid(const struct bp_fib *f, const struct bp_prefix *p, struct bp_prefix *plain)
 {
 	struct bp_address a = {.family = p->family};
 
-	if ((p->family != 4 && p->family != 6) || p->length > bp_address_bits(p->family))
+	if ((p->family != 4 && p->family != 6) || p->length > bp_address_bits(p->family) ||
+		p->vrf > bp_fib_vrfs(f))
 		return false;
 	memcpy(a.bytes, p->bytes, bp_address_bits(p->family) / 8);
 	*plain = bp_prefix_of(a, p->length);
+	plain->vrf = p->vrf;
 	return memcmp(plain->bytes, a.bytes, sizeof(a.bytes)) == 0;
 }
 
@@ -275,7 +278,7 @@ enum bp_fib_result bp_routes_set(struct bp_routes *t, const struct bp_route *r)
 	struct bp_route_entry *e;
 	enum bp_fib_result result;
 
-	if (!prefix_valid(&r->prefix, &prefix) || r->type >= BP_ROUTE_TYPES ||
+	if (!prefix_valid(t->f, &r->prefix, &prefix) || r->type >= BP_ROUTE_TYPES ||
 		r->origin > BP_ORIGIN_STATIC)
 		return BP_FIB_INVALID;
 	if (r->type == BP_ROUTE_UNICAST) {
@@ -318,7 +321,7 @@ enum bp_fib_result bp_routes_delete(
 	struct bp_prefix prefix;
 	struct bp_route_entry *e;
 
-	if (!prefix_valid(p, &prefix))
+	if (!prefix_valid(t->f, p, &prefix))
 		return BP_FIB_INVALID;
 	e = bp_route_find(t, &prefix, (uint8_t)origin);
 	if (!e)

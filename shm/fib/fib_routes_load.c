@@ -5,7 +5,7 @@
 
 static struct bp_prefix prefix_of(const struct bp_route_record *r)
 {
-	struct bp_prefix p = {.family = r->family, .length = r->length};
+	struct bp_prefix p = {.family = r->family, .length = r->length, .vrf = r->vrf};
 
 	memcpy(p.bytes, r->bytes, sizeof(p.bytes));
 	return p;

@@ -17,6 +17,8 @@ const struct bp_table_shape bp_fib_shape[BP_FIB_TABLES] = {
 	[BP_FT_ROUTES6] = {"routes6", sizeof(struct bp_route_record), BP_SEG_CONTROL},
 	[BP_FT_LPM4_ROOT] = {"lpm4_root", sizeof(uint32_t), BP_SEG_CONTROL},
 	[BP_FT_LPM6_ROOT] = {"lpm6_root", sizeof(uint32_t), BP_SEG_CONTROL},
+	[BP_FT_VRFS] = {"vrfs", sizeof(struct bp_vrf), BP_SEG_CONTROL},
+	[BP_FT_VRF_ROOTS] = {"vrf_roots", sizeof(uint32_t), BP_SEG_CONTROL},
 	[BP_FT_LINES] = {"lpm_lines", BP_LPM_LINE_SIZE, BP_SEG_CONTROL},
 };
 
@@ -33,6 +35,8 @@ bool bp_fib_sizes_agree(const uint64_t capacity[BP_FIB_TABLES])
 	       capacity[BP_FT_NEXTHOPS] >= BP_NH_FIXED &&
 	       capacity[BP_FT_LPM4_ROOT] == (routes ? BP_LPM4_ROOT : 1) &&
 	       capacity[BP_FT_LPM6_ROOT] == (routes ? BP_LPM6_ROOT : 1) &&
+	       capacity[BP_FT_VRFS] == BP_MAX_VRFS &&
+	       capacity[BP_FT_VRF_ROOTS] == (routes ? BP_MAX_VRFS * 2 * BP_VRF_ROOT : 1) &&
 	       (!routes || capacity[BP_FT_LINES] > BP_LPM_SLACK);
 }
 
@@ -58,6 +62,8 @@ void bp_fib_map(struct bp_fib *f, void *const address[BP_FIB_TABLES],
 		.max_routes6 = routes ? (uint32_t)capacity[BP_FT_ROUTES6] - 1 : 0,
 		.lpm4_root = address[BP_FT_LPM4_ROOT],
 		.lpm6_root = address[BP_FT_LPM6_ROOT],
+		.vrfs = address[BP_FT_VRFS],
+		.vrf_roots = address[BP_FT_VRF_ROOTS],
 		.lines = address[BP_FT_LINES],
 		.max_lines = (uint32_t)capacity[BP_FT_LINES] - (routes ? BP_LPM_SLACK : 0),
 	};

@@ -130,6 +130,20 @@ enum bp_fib_result bp_fib_interface_set(
 	return counted(w, bp_interface_set(w->f, i, info));
 }
 
+enum bp_fib_result bp_fib_vrf_set(
+	struct bp_fib_writer *w, unsigned vrf, const struct bp_vrf_info *info)
+{
+	if (vrf == BP_VRF_MAIN || vrf > BP_MAX_VRFS)
+		return BP_FIB_INVALID;
+	/* the next writer reads the roots up to that number: they are valid before */
+	for (unsigned i = bp_fib_vrfs(w->f) + 1; i <= vrf; i++) {
+		if (!bp_lpm_vrf_add(w->lpm, i))
+			return BP_FIB_NO_MEMORY;
+		atomic_store_explicit(&w->f->control->vrfs, i, memory_order_release);
+	}
+	return counted(w, bp_vrf_set(w->f, vrf, info));
+}
+
 static bool neighbor_valid(unsigned interface, const struct bp_address *a)
 {
 	return interface < BP_ALL_INTERFACES && (a->family == 4 || a->family == 6);

@@ -36,6 +36,13 @@ enum bp_fib_result bp_fib_interface_set(
 	struct bp_fib_writer *w, unsigned i, const struct bp_interface_info *info);
 
 /*
+ * What is known about VRF `vrf` (1..BP_MAX_VRFS); info->table 0 frees the number, which its routes
+ * keep until they are deleted. Before the first call, routes in it are invalid.
+ */
+enum bp_fib_result bp_fib_vrf_set(
+	struct bp_fib_writer *w, unsigned vrf, const struct bp_vrf_info *info);
+
+/*
  * The next hops with this gateway change immediately. `state`: REACHABLE, PERMANENT or FAILED (mac
  * is ignored; the neighbor is then absent). A permanent neighbor is unchanged until it is set
  * again as permanent or deleted: the other states come from the kernel, and return SAME.

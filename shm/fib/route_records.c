@@ -105,13 +105,14 @@ void bp_route_record_remove(struct bp_route_records *r, uint8_t family, uint32_t
 	atomic_fetch_add_explicit(&r->f->control->changes, 1, memory_order_relaxed);
 }
 
-static bool sensible(const struct bp_route_record *e, uint8_t family)
+static bool sensible(const struct bp_fib *f, const struct bp_route_record *e, uint8_t family)
 {
 	struct bp_address a = {.family = family};
 	struct bp_prefix p;
 
 	if (e->family != family || e->length > bp_address_bits(family) ||
-		e->type >= BP_ROUTE_TYPES || e->origin > BP_ORIGIN_STATIC)
+		e->type >= BP_ROUTE_TYPES || e->origin > BP_ORIGIN_STATIC ||
+		e->vrf > bp_fib_vrfs(f))
 		return false;
 	memcpy(a.bytes, e->bytes, sizeof(a.bytes));
 	p = bp_prefix_of(a, e->length);
@@ -125,7 +126,7 @@ bool bp_route_record_load(
 	const uint32_t state = atomic_load_explicit(&e->state, memory_order_acquire);
 
 	*repaired = false;
-	if (state != 0 && state % 2 == 0 && sensible(e, family)) {
+	if (state != 0 && state % 2 == 0 && sensible(r->f, e, family)) {
 		count_add(r, family, 1);
 		return true;
 	}

@@ -8,6 +8,8 @@ int bp_prefix_order(const struct bp_prefix *a, const struct bp_prefix *b)
 {
 	int order;
 
+	if (a->vrf != b->vrf)
+		return a->vrf - b->vrf;
 	if (a->family != b->family)
 		return a->family - b->family;
 	order = memcmp(a->bytes, b->bytes, sizeof(a->bytes));
@@ -57,7 +59,8 @@ static bool room(void **array, uint32_t *capacity, uint32_t n, uint32_t more, si
 
 bool bp_fib_wanted(const struct bp_fib_filter *filter, const struct bp_prefix *p)
 {
-	if (filter->family && p->family != filter->family)
+	if ((filter->family && p->family != filter->family) ||
+		(filter->one_vrf && p->vrf != filter->vrf))
 		return false;
 	return !filter->within.family || bp_prefix_within(p, &filter->within);
 }

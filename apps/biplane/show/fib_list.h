@@ -11,6 +11,8 @@
 struct bp_fib_filter {
 	uint8_t family;          /* 4 or 6; 0: both */
 	struct bp_prefix within; /* family 0: all */
+	bool one_vrf;            /* only routes of `vrf` */
+	uint8_t vrf;
 };
 
 bool bp_fib_wanted(const struct bp_fib_filter *filter, const struct bp_prefix *p);
@@ -25,7 +27,7 @@ struct bp_route_item {
 
 struct bp_route_list {
 	uint32_t n, capacity;
-	struct bp_route_item *item; /* by family, address and length */
+	struct bp_route_item *item; /* by VRF, family, address and length */
 	uint32_t n_hops, hop_capacity;
 	struct bp_hop *hop;
 };
@@ -48,7 +50,7 @@ void bp_neighbor_list_free(struct bp_neighbor_list *l);
 int bp_prefix_order(const struct bp_prefix *a, const struct bp_prefix *b);
 int bp_neighbor_order(const struct bp_neighbor_info *a, const struct bp_neighbor_info *b);
 
-/* Whether `inner` is `outer` or part of it. */
+/* Whether `inner` is `outer` or part of it, in any VRF. */
 bool bp_prefix_within(const struct bp_prefix *inner, const struct bp_prefix *outer);
 
 #endif

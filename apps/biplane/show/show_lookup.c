@@ -148,7 +148,7 @@ json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_siz
 	bp_text_ip(l.dst, ip);
 	if (l.f->max_routes) {
 		bp_interface_names_read(l.f, &l.names);
-		number = bp_fib_lookup(l.f, l.dst);
+		number = bp_fib_lookup(l.f, BP_VRF_MAIN, l.dst);
 		found = longest_route(&l, &route);
 	}
 	if (found)

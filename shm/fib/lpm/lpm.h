@@ -31,4 +31,15 @@ static inline void bp_lpm4_prefetch(const struct bp_fib *f, const uint32_t *dst,
 void bp_lpm6_lookup(
 	const struct bp_fib *f, const uint8_t *const *dst, uint32_t *nexthop, unsigned n);
 
+/*
+ * In VRFs: vrf[i] is that of address dst[i], which is 4 or 16 bytes in network byte order, at any
+ * alignment. BP_NH_NONE for a VRF that has no number. n is at most 64.
+ */
+void bp_lpm_vrf_lookup(const struct bp_fib *f, unsigned family, const uint8_t *vrf,
+	const uint8_t *const *dst, uint32_t *nexthop, unsigned n);
+
+/* One address in network byte order, in a VRF or the main one. */
+uint32_t bp_lpm4_lookup_in(const struct bp_fib *f, uint8_t vrf, const uint8_t *dst);
+uint32_t bp_lpm6_lookup_in(const struct bp_fib *f, uint8_t vrf, const uint8_t *dst);
+
 #endif

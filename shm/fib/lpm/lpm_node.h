@@ -28,6 +28,7 @@
 
 #define BP_LPM4_ROOT_BITS 24u
 #define BP_LPM6_ROOT_BITS 16u
+#define BP_VRF_ROOT_BITS 16u
 #define BP_LPM_STRIDE 8u
 
 /*
@@ -72,6 +73,14 @@ static inline const struct bp_lpm_line *bp_lpm_bounded_node(const struct bp_fib 
 	const uint32_t line = word & ~BP_LPM_LINK;
 
 	return &f->lines[line < f->max_lines ? line : 0];
+}
+
+/* The root of a VRF; NULL: it has no number. */
+static inline _Atomic uint32_t *bp_vrf_root(const struct bp_fib *f, unsigned vrf, unsigned family)
+{
+	if (vrf == BP_VRF_MAIN || vrf > BP_MAX_VRFS)
+		return NULL;
+	return f->vrf_roots + (2 * (vrf - 1) + (family == 6)) * (size_t)BP_VRF_ROOT;
 }
 
 /* Words as readers may use them: numbers of next hops that there are. */

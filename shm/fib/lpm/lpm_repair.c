@@ -130,8 +130,9 @@ uint64_t bp_lpm_claim(struct bp_lpm_writer *w)
 	uint64_t changed = 0;
 
 	memset(w->claimed, 0, ((size_t)total / 64 + 1) * sizeof(*w->claimed));
-	for (unsigned i = 0; i < 2; i++)
-		changed += claim_family(w, &w->family[i]);
+	for (unsigned i = 0; i < BP_LPM_FAMILIES; i++)
+		if (w->family[i].rib.node != NULL)
+			changed += claim_family(w, &w->family[i]);
 	/* Nodes that the earlier writer had unlinked may still have readers. */
 	for (uint32_t first = 0, end; first < total; first = end) {
 		for (end = first; end < total && !claimed(w, end); end++)

@@ -21,6 +21,7 @@ static inline void bp_lpm_store(_Atomic uint32_t *at, uint32_t word)
 }
 #endif
 
+#define BP_LPM_FAMILIES (2 * (1 + BP_MAX_VRFS))
 #define BP_LPM_LEVELS (1 + (128 - BP_LPM6_ROOT_BITS) / BP_LPM_STRIDE)
 
 /* The result for one or several neighboring slots of a node. */
@@ -47,7 +48,8 @@ struct bp_lpm_family {
 
 struct bp_lpm_writer {
 	struct bp_fib *fib;
-	struct bp_lpm_family family[2]; /* IPv4, IPv6 */
+	/* IPv4 and IPv6 of the main VRF, of VRF 1, ...; those with a rib are in use */
+	struct bp_lpm_family family[BP_LPM_FAMILIES];
 	struct bp_lpm_lines lines;
 	uint64_t *claimed;                        /* repair: a bit a line that a node has */
 	struct bp_lpm_shape shape[BP_LPM_LEVELS]; /* of the nodes on the way down, by depth */

@@ -13,23 +13,51 @@
  */
 #define PATIENCE 3000u
 
+/* Both families of a VRF. */
+static bool families_init(struct bp_lpm_writer *w, unsigned vrf)
+{
+	const struct bp_fib *f = w->fib;
+	struct bp_lpm_family *family = &w->family[(size_t)2 * vrf];
+	const bool is_main = vrf == BP_VRF_MAIN;
+
+	family[0].root = is_main ? f->lpm4_root : bp_vrf_root(f, vrf, 4);
+	family[0].root_bits = is_main ? BP_LPM4_ROOT_BITS : BP_VRF_ROOT_BITS;
+	family[0].address_bits = 32;
+	family[1].root = is_main ? f->lpm6_root : bp_vrf_root(f, vrf, 6);
+	family[1].root_bits = is_main ? BP_LPM6_ROOT_BITS : BP_VRF_ROOT_BITS;
+	family[1].address_bits = 128;
+	for (unsigned i = 0; i < 2; i++)
+		if (family[i].rib.node == NULL && !bp_rib_init(&family[i].rib))
+			return false;
+	return true;
+}
+
+bool bp_lpm_vrf_add(struct bp_lpm_writer *w, unsigned vrf)
+{
+	struct bp_lpm_family *family = &w->family[(size_t)2 * vrf];
+
+	if (family[0].rib.node != NULL && family[1].rib.node != NULL)
+		return true;
+	if (!families_init(w, vrf))
+		return false;
+	/* the repair has not read these roots: nothing in them may be followed */
+	for (unsigned i = 0; i < 2; i++)
+		for (uint32_t slot = 0; slot < BP_VRF_ROOT; slot++)
+			bp_lpm_store(&family[i].root[slot], BP_NH_NONE);
+	return true;
+}
+
 struct bp_lpm_writer *bp_lpm_writer_new(struct bp_fib *f, struct bp_epoch *e)
 {
 	struct bp_lpm_writer *w = calloc(1, sizeof(*w));
-	bool done;
+	bool done = true;
 
 	if (w == NULL)
 		return NULL;
 	w->fib = f;
-	w->family[0].root = f->lpm4_root;
-	w->family[0].root_bits = BP_LPM4_ROOT_BITS;
-	w->family[0].address_bits = 32;
-	w->family[1].root = f->lpm6_root;
-	w->family[1].root_bits = BP_LPM6_ROOT_BITS;
-	w->family[1].address_bits = 128;
 	w->claimed = calloc((size_t)f->max_lines / 64 + 1, sizeof(*w->claimed));
-	done = bp_rib_init(&w->family[0].rib);
-	done = bp_rib_init(&w->family[1].rib) && done;
+	for (unsigned vrf = 0; vrf <= bp_fib_vrfs(f); vrf++)
+		done = families_init(w, vrf) && done;
 	done = bp_lpm_lines_init(&w->lines, f->max_lines, e) && done;
 	if (done && w->claimed != NULL)
 		return w;
@@ -41,21 +69,22 @@ void bp_lpm_writer_free(struct bp_lpm_writer *w)
 {
 	if (w == NULL)
 		return;
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < BP_LPM_FAMILIES; i++)
 		bp_rib_free(&w->family[i].rib);
 	bp_lpm_lines_free(&w->lines);
 	free(w->claimed);
 	free(w);
 }
 
-/* NULL: invalid family or length. */
+/* NULL: invalid family, length or VRF. */
 static struct bp_lpm_family *family_of(struct bp_lpm_writer *w, const struct bp_prefix *p)
 {
-	struct bp_lpm_family *f = &w->family[p->family == 6];
+	struct bp_lpm_family *f;
 
-	if (p->family != 4 && p->family != 6)
+	if ((p->family != 4 && p->family != 6) || p->vrf > BP_MAX_VRFS)
 		return NULL;
-	return p->length <= f->address_bits ? f : NULL;
+	f = &w->family[2 * p->vrf + (p->family == 6)];
+	return f->rib.node != NULL && p->length <= f->address_bits ? f : NULL;
 }
 
 static bool valid_nexthop(uint32_t nexthop)
@@ -248,7 +277,7 @@ enum bp_fib_result bp_lpm_load(struct bp_lpm_writer *w, const struct bp_prefix *
 static void sync_all(struct bp_lpm_writer *w)
 {
 	w->full = false;
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < BP_LPM_FAMILIES && w->family[i].rib.node != NULL; i++) {
 		struct bp_lpm_family *family = &w->family[i];
 		const struct bp_lpm_scope all = {
 			0, (1u << family->root_bits) - 1, family->address_bits};

@@ -15,6 +15,9 @@ struct bp_lpm_writer;
 /* NULL without memory. Nothing in the segment changes before the first bp_lpm_repair(). */
 struct bp_lpm_writer *bp_lpm_writer_new(struct bp_fib *f, struct bp_epoch *e);
 void bp_lpm_writer_free(struct bp_lpm_writer *w);
+/* Adds a VRF, which may have had a number already; in the order of their numbers. False without
+ * memory. Before it, changes in the VRF are invalid. */
+bool bp_lpm_vrf_add(struct bp_lpm_writer *w, unsigned vrf);
 
 /* Says what the route records have, before bp_lpm_repair(). */
 enum bp_fib_result bp_lpm_load(

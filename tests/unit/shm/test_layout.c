@@ -175,6 +175,8 @@ static void a_config_that_routes_has_the_forwarding_tables(void **state)
 	touch(m.fib.routes6, 201 * sizeof(*m.fib.routes6));
 	touch(m.fib.lpm4_root, BP_LPM4_ROOT * sizeof(uint32_t));
 	touch(m.fib.lpm6_root, BP_LPM6_ROOT * sizeof(uint32_t));
+	touch(m.fib.vrfs, BP_MAX_VRFS * sizeof(*m.fib.vrfs));
+	touch(m.fib.vrf_roots, 2 * BP_MAX_VRFS * BP_VRF_ROOT * sizeof(uint32_t));
 	touch(m.fib.lines, (uint64_t)m.fib.max_lines * BP_LPM_LINE_SIZE);
 	assert_int_equal((uintptr_t)m.fib.lines % 64, 0);
 	assert_memory_equal(m.fib.hash_key, m.global->hash_key, sizeof(m.fib.hash_key));
@@ -436,7 +438,7 @@ static void tables_that_contradict_each_other_are_refused(void **state)
 	static const char *const names[] = {"counters", "port_stats", "ports", "trouble", "nodes",
 		"events", "cp_events", "rules", "rule_stats", "rule_state", "alarm_ring",
 		"alarm_log", "alarm_latency", "flows", "reassembly", "adopt_requests",
-		"adopt_offers", "fib", "interfaces", "lpm4_root", "lpm6_root"};
+		"adopt_offers", "fib", "interfaces", "lpm4_root", "lpm6_root", "vrfs", "vrf_roots"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct bp_seg_spec specs[BP_SHM_SPECS_MAX];

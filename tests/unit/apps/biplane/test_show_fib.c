@@ -164,7 +164,7 @@ static void a_neighbor_was_used_by_its_next_hop(void **state)
 	put_neighbor("10.1.0.2", WAN, mac_a, BP_NEIGHBOR_REACHABLE);
 	put(&r);
 	source.mono_ns = 1000000000000ull;
-	atomic_store(&shm.fib.nexthops[bp_fib_lookup(&shm.fib, &dst)].used_s, 958);
+	atomic_store(&shm.fib.nexthops[bp_fib_lookup(&shm.fib, BP_VRF_MAIN, &dst)].used_s, 958);
 	text = view_text(&bp_show_neighbors);
 	assert_non_null(strstr(text, "reachable           42\n"));
 	free(text);

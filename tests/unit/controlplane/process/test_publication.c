@@ -468,7 +468,8 @@ static void rejected_transformation_has_no_effect(void **state)
 	transform = atomic_load(transform_active(f));
 	memset(sources, 0, sizeof(sources));
 	for (unsigned i = 0; i < 5; i++)
-		sources[i].address = (struct bp_prefix){{10, 0, 0, (uint8_t)i}, 4, 32};
+		sources[i].address = (struct bp_prefix){
+			.bytes = {10, 0, 0, (uint8_t)i}, .family = 4, .length = 32};
 	f->transform.entries.source = sources;
 	f->transform.entries.n_sources = 5;
 	set_rule(f, 0, "b", 1);

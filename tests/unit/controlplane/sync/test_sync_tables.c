@@ -272,7 +272,7 @@ static uint32_t nexthop_of(struct fixture *f, unsigned i)
 	const uint8_t bytes[4] = {(uint8_t)(20 + (i >> 16)), (uint8_t)(i >> 8), (uint8_t)i, 1};
 	struct bp_address a = bp_address4(bytes);
 
-	return bp_fib_lookup(&f->shm.fib, &a);
+	return bp_fib_lookup(&f->shm.fib, BP_VRF_MAIN, &a);
 }
 
 static int by_value(const void *a, const void *b)

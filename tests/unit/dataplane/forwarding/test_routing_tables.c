@@ -13,7 +13,7 @@ static void invalid_link_words_are_rejected(void **state)
 	struct rig r;
 
 	start(&r);
-	link = &r.shm.fib.nexthops[bp_fib_lookup(&r.shm.fib, &to4)].link;
+	link = &r.shm.fib.nexthops[bp_fib_lookup(&r.shm.fib, BP_VRF_MAIN, &to4)].link;
 	assert_ptr_not_equal(link, &r.shm.fib.nexthops[BP_NH_NONE].link);
 	for (unsigned i = BP_MAX_INTERFACES; i <= UINT8_MAX; i++) {
 		*link = bp_link_make(BP_LINK_RESOLVED, (uint8_t)i, 2);
@@ -25,7 +25,7 @@ static void invalid_link_words_are_rejected(void **state)
 	for (unsigned i = 0; i < BP_GROUP_SHARES; i++)
 		r.shm.fib.groups[0].nexthop[i] = r.shm.fib.max_nexthops;
 	is_punted(&r, ip4("10.9.1.1", 64, 46), BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
-	link = &r.shm.fib.nexthops[bp_fib_lookup(&r.shm.fib, &to6)].link;
+	link = &r.shm.fib.nexthops[bp_fib_lookup(&r.shm.fib, BP_VRF_MAIN, &to6)].link;
 	for (unsigned i = BP_MAX_INTERFACES; i <= UINT8_MAX; i++) {
 		*link = bp_link_make(BP_LINK_RESOLVED, (uint8_t)i, 2);
 		is_dropped(&r, ip6("fd09::1", 64, 8), BP_C_DROP_IF_DOWN);

@@ -48,6 +48,8 @@ struct bp_fib *fib_new(const struct fib_size *size)
 	f->groups = zeroed(f->max_groups, sizeof(*f->groups));
 	f->lpm4_root = zeroed(ROOT4, sizeof(*f->lpm4_root));
 	f->lpm6_root = zeroed(ROOT6, sizeof(*f->lpm6_root));
+	f->vrfs = zeroed(BP_MAX_VRFS, sizeof(*f->vrfs));
+	f->vrf_roots = zeroed((size_t)2 * BP_MAX_VRFS * BP_VRF_ROOT, sizeof(*f->vrf_roots));
 	f->lines = zeroed(f->max_lines + BP_LPM_SLACK, sizeof(*f->lines));
 	return f;
 }
@@ -61,6 +63,8 @@ void fib_free(struct bp_fib *f)
 	munmap(f->groups, f->max_groups * sizeof(*f->groups));
 	munmap(f->lpm4_root, ROOT4 * sizeof(*f->lpm4_root));
 	munmap(f->lpm6_root, ROOT6 * sizeof(*f->lpm6_root));
+	munmap(f->vrfs, BP_MAX_VRFS * sizeof(*f->vrfs));
+	munmap(f->vrf_roots, (size_t)2 * BP_MAX_VRFS * BP_VRF_ROOT * sizeof(*f->vrf_roots));
 	munmap(f->lines, (f->max_lines + BP_LPM_SLACK) * sizeof(*f->lines));
 	munmap(f, sizeof(*f));
 }

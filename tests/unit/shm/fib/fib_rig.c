@@ -99,7 +99,7 @@ struct bp_route fib_route(const char *prefix, unsigned interface, const char *ga
 uint64_t fib_link(const struct bp_fib *f, const char *address, unsigned share)
 {
 	const struct bp_address a = fib_address(address);
-	uint64_t link = atomic_load(&f->nexthops[bp_fib_lookup(f, &a)].link);
+	uint64_t link = atomic_load(&f->nexthops[bp_fib_lookup(f, BP_VRF_MAIN, &a)].link);
 
 	if (bp_link_kind(link) == BP_LINK_GROUP)
 		link = atomic_load(&f->nexthops[f->groups[(uint32_t)link].nexthop[share]].link);

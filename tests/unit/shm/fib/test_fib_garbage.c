@@ -75,6 +75,8 @@ static void damage_all(unsigned one_in)
 	damage(f->routes6, (f->max_routes6 + 1) * sizeof(*f->routes6), one_in);
 	damage(f->lpm6_root, BP_LPM6_ROOT * sizeof(uint32_t), one_in);
 	damage(f->lpm4_root, BP_LPM6_ROOT * sizeof(uint32_t), one_in);
+	damage(f->vrfs, BP_MAX_VRFS * sizeof(*f->vrfs), one_in);
+	damage(f->vrf_roots, (size_t)2 * BP_MAX_VRFS * BP_VRF_ROOT * sizeof(uint32_t), one_in);
 	damage(f->lines, (size_t)f->max_lines * BP_LPM_LINE_SIZE, one_in);
 }
 
@@ -100,7 +102,7 @@ static void check_links(void)
 
 		for (unsigned b = 0; b < 16; b++)
 			a.bytes[b] = (uint8_t)(1 + test_below(&rnd, 200));
-		n = bp_fib_lookup(x.f, &a);
+		n = bp_fib_lookup(x.f, BP_VRF_MAIN, &a);
 		assert_true(n < x.f->max_nexthops);
 		assert_true(bp_link_kind(x.f->nexthops[n].link) < BP_LINK_KINDS);
 		assert_int_equal(x.f->nexthops[n].state & 0xff, 2);

@@ -131,7 +131,7 @@ static void check_route(unsigned i)
 	uint64_t link;
 
 	memcpy(a.bytes, p.bytes, sizeof(a.bytes));
-	link = x.f->nexthops[bp_fib_lookup(x.f, &a)].link;
+	link = x.f->nexthops[bp_fib_lookup(x.f, BP_VRF_MAIN, &a)].link;
 	if (r->prefix.family == 0)
 		r = &m.route[BP_ORIGIN_KERNEL][i];
 	if (r->prefix.family == 0) {
@@ -424,7 +424,7 @@ static void nothing_is_reused_before_the_workers_passed(void **state)
 			struct bp_address a = {.family = prefix(i).family};
 
 			memcpy(a.bytes, prefix(i).bytes, sizeof(a.bytes));
-			held[i] = bp_fib_lookup(x.f, &a);
+			held[i] = bp_fib_lookup(x.f, BP_VRF_MAIN, &a);
 			before[i] = x.f->nexthops[held[i]];
 			atomic_store(&x.f->nexthops[held[i]].used_s, 77);
 		}

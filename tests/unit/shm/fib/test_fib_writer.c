@@ -39,7 +39,7 @@ static uint32_t number_of(const char *address)
 {
 	const struct bp_address a = fib_address(address);
 
-	return bp_fib_lookup(x.f, &a);
+	return bp_fib_lookup(x.f, BP_VRF_MAIN, &a);
 }
 
 static int start(void **state)
