@@ -68,12 +68,16 @@ void bp_interfaces_hold(struct bp_interfaces *s)
 	}
 }
 
-bool bp_interfaces_settings(struct bp_interfaces *s, unsigned i, uint32_t ifindex, const char *name)
+bool bp_interfaces_settings(struct bp_interfaces *s, unsigned i, uint32_t ifindex, const char *name,
+	const char *vrf_name)
 {
 	uint32_t flags = 0;
 
 	if (ifindex != 0 && s->prepared[i] == ifindex)
-		flags = bp_sysctl_flags(name) | BP_IF_SYSCTLS;
+		flags = bp_sysctl_flags(vrf_name[0] != '\0' ? vrf_name : name) | BP_IF_SYSCTLS;
+	/* packets arrive by the device of the VRF there, and leave by another interface */
+	if (vrf_name[0] != '\0')
+		flags &= ~(BP_IF_REDIRECTS4 | BP_IF_REDIRECTS6);
 	if (flags == s->settings[i])
 		return false;
 	s->settings[i] = flags;
@@ -84,6 +88,7 @@ void bp_interfaces_adopt(struct bp_interfaces *s, const struct bp_fib *f)
 {
 	for (unsigned i = 0; i < bp_fib_interfaces(f); i++) {
 		struct bp_interface_info info;
+		struct bp_vrf_info vrf = {0};
 		const char *name;
 
 		if (!bp_fib_interface(f, i, &info) || !(info.flags & BP_IF_SYSCTLS) ||
@@ -94,7 +99,9 @@ void bp_interfaces_adopt(struct bp_interfaces *s, const struct bp_fib *f)
 			continue;
 		s->prepared[i] = info.ifindex;
 		s->sysctls_done = true;
-		bp_interfaces_settings(s, i, info.ifindex, name);
+		if (bp_fib_vrf(f, info.vrf, &vrf))
+			s->prepared_vrf[info.vrf] = if_nametoindex(vrf.name);
+		bp_interfaces_settings(s, i, info.ifindex, name, vrf.name);
 	}
 }
 
@@ -195,6 +202,18 @@ void bp_interfaces_prepare(struct bp_interfaces *s, unsigned i, uint32_t ifindex
 	bp_sysctl_router(name, !s->sysctls_done);
 	s->sysctls_done = true;
 	s->prepared[i] = ifindex;
+}
+
+void bp_interfaces_prepare_vrf(
+	struct bp_interfaces *s, const struct bp_nl_cache *cache, unsigned vrf)
+{
+	const struct bp_nl_vrf *v = &cache->vrf[vrf];
+
+	if (v->ifindex == 0 || s->prepared_vrf[vrf] == v->ifindex)
+		return;
+	bp_sysctl_router(v->name, !s->sysctls_done);
+	s->sysctls_done = true;
+	s->prepared_vrf[vrf] = v->ifindex;
 }
 
 void bp_interfaces_set_up(

@@ -18,6 +18,7 @@ struct bp_interfaces {
 	bool sysctls_done;                               /* the sysctls of the whole namespace */
 	uint32_t prepared[BP_ALL_INTERFACES];            /* ifindex with the sysctls of a router */
 	uint32_t settings[BP_ALL_INTERFACES];            /* BP_IF_*: its current settings */
+	uint32_t prepared_vrf[BP_MAX_VRFS + 1];          /* ifindex of its device */
 };
 
 void bp_interfaces_init(
@@ -37,9 +38,15 @@ void bp_interfaces_set_up(
 /* Sets the sysctls of a router, once per kernel interface: an operator's later changes remain. */
 void bp_interfaces_prepare(
 	struct bp_interfaces *s, unsigned i, uint32_t ifindex, const char *kernel_name);
-/* Reads the operator's settings of an interface; returns whether they have changed. */
-bool bp_interfaces_settings(
-	struct bp_interfaces *s, unsigned i, uint32_t ifindex, const char *kernel_name);
+/* The same for the device of a VRF. */
+void bp_interfaces_prepare_vrf(
+	struct bp_interfaces *s, const struct bp_nl_cache *cache, unsigned vrf);
+/*
+ * Reads the operator's settings of an interface; returns whether they have changed. In a VRF, the
+ * kernel applies the settings of its device, `vrf_name` ("": it is in none, or not known).
+ */
+bool bp_interfaces_settings(struct bp_interfaces *s, unsigned i, uint32_t ifindex,
+	const char *kernel_name, const char *vrf_name);
 /* Interfaces that an earlier control plane has configured keep later changes of an operator. */
 void bp_interfaces_adopt(struct bp_interfaces *s, const struct bp_fib *f);
 /* The kernel interface was removed: closes its tap. */

@@ -78,6 +78,8 @@ int bp_kernel_route_order(const struct bp_route *a, const struct bp_route *b)
 {
 	int by_bytes;
 
+	if (a->prefix.vrf != b->prefix.vrf)
+		return a->prefix.vrf < b->prefix.vrf ? -1 : 1;
 	if (a->prefix.family != b->prefix.family)
 		return a->prefix.family < b->prefix.family ? -1 : 1;
 	by_bytes = memcmp(a->prefix.bytes, b->prefix.bytes, sizeof(a->prefix.bytes));
@@ -125,8 +127,10 @@ int bp_kernel_dump(const struct bp_config *c, const struct bp_fib *f, struct bp_
 	int result = cache == NULL ? -1 : bp_netlink_open(&n, err, err_size);
 
 	memset(out, 0, sizeof(*out));
-	if (cache != NULL && f != NULL)
+	if (cache != NULL && f != NULL) {
 		bp_nl_subinterfaces_adopt_table(cache, f);
+		bp_nl_vrfs_adopt_table(cache, f);
+	}
 	for (unsigned what = 0; result == 0 && what < BP_DUMPS; what++)
 		result = dump(&n, cache, (enum bp_netlink_dump)what, err, err_size);
 	if (cache == NULL || (result == 0 && (gather(cache, out) != 0 || cache->no_memory))) {

@@ -81,6 +81,7 @@ static void own_removed(struct bp_nl_cache *cache, unsigned i)
 	own->info.ifindex = 0;
 	own->info.n_addresses = 0;
 	memset(own->info.address, 0, sizeof(own->info.address));
+	bp_nl_vrf_leave(cache, i);
 	if (!bp_is_subinterface(i))
 		cache->vanished |= 1ull << i;
 	bp_nl_neighbors_delete(cache, i);
@@ -182,10 +183,13 @@ static void link_new(
 	was_known = l->known;
 	l->known = true;
 	number = number_of(cache, nla_get_string(tb[IFLA_IFNAME]));
+	bp_nl_vrf_read(cache, l, tb);
 	bp_nl_vlan_read(cache, l, ifi, tb);
 	if (number == BP_NO_INTERFACE && l->vlan != NULL)
 		number = bp_nl_vlan_number(cache, l);
 	renumber(cache, l, number, was_known, dump);
+	if (number != BP_NO_INTERFACE)
+		bp_nl_vrf_follow(cache, l, dump);
 	if (up != l->up || carrier != l->carrier || running != l->running) {
 		l->up = up;
 		l->carrier = carrier;

@@ -105,6 +105,7 @@ void bp_nl_interface_publish(struct bp_nl_cache *cache, unsigned interface)
 void bp_nl_cache_publish(struct bp_nl_cache *cache, struct bp_fib_writer *writer)
 {
 	cache->writer = writer;
+	bp_nl_vrfs_publish(cache);
 	for (unsigned i = 0; i < BP_ALL_INTERFACES; i++)
 		if (cache->own[i].kernel_name[0] != '\0' || cache->own[i].info.vlan_id != 0)
 			bp_nl_interface_publish(cache, i);

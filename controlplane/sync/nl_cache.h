@@ -37,6 +37,9 @@ struct nlattr;
  *     because no router forwards to them. Link-local addresses of this machine are present as
  *     local routes.
  *
+ * The tables of VRFs that an interface of ours is in are cached, too; local routes are in the same
+ * table there.
+ *
  * Not cached: policy rules beyond the order local table, configured table; the MTU of a route.
  */
 
@@ -57,8 +60,11 @@ struct bp_nl_link {
 	bool up;       /* administratively */
 	bool carrier;
 	bool running;            /* operationally (RFC 2863): the kernel considers it usable */
+	uint32_t vrf_table;      /* of the VRF that it is in; 0: it is in none */
+	uint32_t vrf_device;     /* its table, if it is a VRF device; otherwise 0 */
+	char vrf_name[IFNAMSIZ]; /* its name, if it is a VRF device */
 	uint8_t number;          /* number of our interface; BP_NO_INTERFACE: not ours */
-	struct bp_nl_vlan *vlan; /* NULL: no VLAN interface, or one with a master */
+	struct bp_nl_vlan *vlan; /* NULL: no VLAN interface, or one in a bridge */
 };
 
 /*
@@ -73,6 +79,14 @@ struct bp_nl_interface {
 	bool released;              /* this cache has removed the subinterface */
 	bool appeared;              /* for the owner, who resets it: the subinterface is new */
 	struct bp_interface_info info;
+};
+
+/* A number of a VRF. */
+struct bp_nl_vrf {
+	uint32_t table;   /* 0: free */
+	uint32_t ifindex; /* of its device; 0: not known */
+	char name[IFNAMSIZ];
+	bool used; /* by an interface of this cache: its routes are in the cache */
 };
 
 struct bp_nl_neighbor {
@@ -119,7 +133,8 @@ struct bp_nl_route {
 	uint32_t qualifier; /* nonzero: only for one TOS or source prefix, which it identifies */
 	uint8_t type;       /* RTN_* */
 	uint8_t protocol;   /* RTPROT_* */
-	bool from_main;     /* from the configured table; false: from the kernel's local table */
+	bool from_main;     /* from the configured table or that of a VRF; false: from the kernel's
+			       local table */
 	bool encap;
 	bool too_many;  /* the kernel has more hops than these */
 	bool preferred; /* has a preferred source address, and is deleted with it */
@@ -131,7 +146,7 @@ struct bp_nl_prefix {
 	struct bp_map_node node;
 	struct bp_nl_route *first;
 	uint8_t bytes[16];
-	uint8_t family, length;
+	uint8_t family, length, vrf;
 	bool published; /* the writer has it */
 	bool punted;    /* type punt because the tables cannot represent it */
 };
@@ -141,6 +156,8 @@ struct bp_nl_cache {
 	struct bp_fib_writer *writer; /* NULL: only collects */
 	const uint32_t *settings;     /* BP_IF_* beyond an interface's flags; may be NULL */
 	struct bp_nl_interface own[BP_ALL_INTERFACES];
+	struct bp_nl_vrf vrf[BP_MAX_VRFS + 1]; /* by number, from 1 */
+	unsigned vrfs;                         /* the highest number that was ever used */
 	struct bp_map links, neighbors, objects, prefixes;
 	struct bp_nl_nh_object *groups;
 	struct bp_nl_neighbor *oldest, *newest;
@@ -151,9 +168,11 @@ struct bp_nl_cache {
 	bool no_memory;     /* something could not be stored */
 
 	uint32_t subinterfaces_refused; /* current number */
+	uint32_t vrfs_refused;          /* current number of interfaces in VRFs without a number */
 
 	/* For the owner, who resets them. */
 	bool subinterfaces_appeared;
+	bool vrfs_changed; /* an interface is in another VRF, or a VRF has another device */
 	uint64_t appeared; /* bit per interface of ours: its kernel interface is new */
 	uint64_t vanished; /* bit per interface of ours: its kernel interface was removed */
 	bool revisit; /* everything must be published again: the results of hops have changed */
@@ -172,6 +191,11 @@ void bp_nl_subinterfaces_adopt_table(struct bp_nl_cache *cache, const struct bp_
 void bp_nl_subinterfaces_adopt(struct bp_nl_cache *cache, const struct bp_nl_cache *old, bool all);
 /* Whether a subinterface has no number, and another load frees one. */
 bool bp_nl_subinterfaces_waiting(const struct bp_nl_cache *cache);
+
+/* The same for the numbers of VRFs. */
+void bp_nl_vrfs_adopt_table(struct bp_nl_cache *cache, const struct bp_fib *f);
+void bp_nl_vrfs_adopt(struct bp_nl_cache *cache, const struct bp_nl_cache *old, bool all);
+bool bp_nl_vrfs_waiting(const struct bp_nl_cache *cache);
 
 /* A message of a dump or an event, of any type; types that are not cached are ignored. */
 void bp_nl_cache_message(struct bp_nl_cache *cache, const struct nlmsghdr *h, bool dump);
@@ -210,6 +234,16 @@ uint8_t bp_nl_vlan_number(struct bp_nl_cache *cache, struct bp_nl_link *l);
 void bp_nl_vlan_follow(struct bp_nl_cache *cache, const struct bp_nl_link *l);
 /* The parent has become a port of ours, or is none any longer. `dump`: its addresses follow. */
 void bp_nl_vlans_of(struct bp_nl_cache *cache, const struct bp_nl_link *parent, bool dump);
+
+/* vrf.c. Reads whether a link is in a VRF, or is a VRF device. */
+void bp_nl_vrf_read(struct bp_nl_cache *cache, struct bp_nl_link *l, struct nlattr *const *tb);
+/* The interface of ours enters the VRF of its link; its owner publishes it. */
+void bp_nl_vrf_follow(struct bp_nl_cache *cache, const struct bp_nl_link *l, bool dump);
+/* The interface of ours is removed. */
+void bp_nl_vrf_leave(struct bp_nl_cache *cache, unsigned interface);
+/* Returns the number of the VRF with this table; BP_VRF_MAIN: none has it. */
+uint8_t bp_nl_vrf_of_table(const struct bp_nl_cache *cache, uint32_t table);
+void bp_nl_vrfs_publish(struct bp_nl_cache *cache);
 
 /* Returns the link's entry, and creates it if necessary; NULL without memory. */
 struct bp_nl_link *bp_nl_link_get(struct bp_nl_cache *cache, uint32_t ifindex);

@@ -118,10 +118,13 @@ void bp_sync_drained(struct bp_sync *s)
 		return;
 	}
 	s->next->settings = s->interfaces.settings;
-	if (s->cache != NULL)
+	if (s->cache != NULL) {
 		bp_nl_subinterfaces_adopt(s->next, s->cache, s->sweeping);
-	else if (s->to.fib != NULL && s->to.fib->max_routes != 0)
+		bp_nl_vrfs_adopt(s->next, s->cache, s->sweeping);
+	} else if (s->to.fib != NULL && s->to.fib->max_routes != 0) {
 		bp_nl_subinterfaces_adopt_table(s->next, s->to.fib);
+		bp_nl_vrfs_adopt_table(s->next, s->to.fib);
+	}
 	s->phase = SYNC_LOADING;
 	s->repeats = 0;
 	dump_begin(s, BP_DUMP_LINKS);

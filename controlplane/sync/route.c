@@ -179,15 +179,16 @@ static bool read_prefix(
 	return read_address(destination, p->bytes, &family) && family == p->family;
 }
 
-/* Returns whether a route of this table, type and prefix belongs in the FIB. */
+/* Returns whether a route of this table, type and prefix belongs in the FIB; sets p->vrf. */
 static bool wanted(
-	const struct bp_nl_cache *cache, const struct bp_prefix *p, uint32_t table, uint8_t type)
+	const struct bp_nl_cache *cache, struct bp_prefix *p, uint32_t table, uint8_t type)
 {
+	p->vrf = bp_nl_vrf_of_table(cache, table);
 	if (table == RT_TABLE_LOCAL) {
 		if (!is_for_us(type))
 			return false;
-	} else if (table != cache->config->netlink.route_table || type == RTN_UNSPEC ||
-		   type == RTN_MULTICAST) {
+	} else if ((table != cache->config->netlink.route_table && p->vrf == BP_VRF_MAIN) ||
+		   type == RTN_UNSPEC || type == RTN_MULTICAST) {
 		return false;
 	} else if (is_link_local(p) && !is_for_us(type)) {
 		return false;
@@ -243,7 +244,7 @@ static struct bp_nl_prefix *find(const struct bp_nl_cache *cache, const struct b
 		struct bp_nl_prefix *mp = (struct bp_nl_prefix *)n;
 
 		if (n->hash == hash && mp->length == p->length && mp->family == p->family &&
-			memcmp(mp->bytes, p->bytes, sizeof(p->bytes)) == 0)
+			mp->vrf == p->vrf && memcmp(mp->bytes, p->bytes, sizeof(p->bytes)) == 0)
 			return mp;
 	}
 	return NULL;
@@ -264,6 +265,7 @@ static struct bp_nl_prefix *ensure(struct bp_nl_cache *cache, const struct bp_pr
 	memcpy(mp->bytes, p->bytes, sizeof(mp->bytes));
 	mp->family = p->family;
 	mp->length = p->length;
+	mp->vrf = p->vrf;
 	return mp;
 }
 
@@ -363,6 +365,7 @@ bool bp_nl_prefix_translate(
 	memset(out, 0, sizeof(*out));
 	out->prefix.family = p->family;
 	out->prefix.length = p->length;
+	out->prefix.vrf = p->vrf;
 	memcpy(out->prefix.bytes, p->bytes, sizeof(out->prefix.bytes));
 	out->origin = BP_ORIGIN_KERNEL;
 	if (r != NULL && r->from_main && is_qualified(p)) {

@@ -12,8 +12,8 @@
 
 /*
  * VLAN subinterfaces: `ip link add link PORT name PORT.ID type vlan id ID`. Their attributes are in
- * IFLA_LINKINFO, linux/if_link.h. An interface with a master (a bridge, a VRF) does not route, and
- * the kernel keeps its frames, as those of an 802.1ad interface.
+ * IFLA_LINKINFO, linux/if_link.h. An interface in a bridge or a bond does not route, and the kernel
+ * keeps its frames, as those of an 802.1ad interface.
  */
 
 void bp_nl_subinterfaces_adopt_table(struct bp_nl_cache *cache, const struct bp_fib *f)
@@ -93,7 +93,7 @@ void bp_nl_vlan_read(struct bp_nl_cache *cache, struct bp_nl_link *l, const stru
 	struct nlattr *const *tb)
 {
 	const uint16_t id = tb[IFLA_LINK] == NULL || tb[IFLA_LINK_NETNSID] != NULL ||
-					    tb[IFLA_MASTER] != NULL ||
+					    (tb[IFLA_MASTER] != NULL && l->vrf_table == 0) ||
 					    nla_len(tb[IFLA_LINK]) != (int)sizeof(uint32_t)
 				    ? 0
 				    : vlan_id(tb[IFLA_LINKINFO]);
@@ -175,6 +175,7 @@ static void reconsider(struct bp_nl_cache *cache, struct bp_nl_link *l, bool dum
 	if (number == BP_NO_INTERFACE)
 		return;
 	bp_nl_interface_enter(cache, l, number, !dump);
+	bp_nl_vrf_follow(cache, l, dump);
 	bp_nl_vlan_follow(cache, l);
 }
 

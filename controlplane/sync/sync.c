@@ -51,6 +51,11 @@ static bool awaits_mac(const struct bp_sync *s, unsigned i)
 	       memcmp(s->to.ports[i].mac, info->mac, sizeof(info->mac)) != 0;
 }
 
+static const char *vrf_name(const struct bp_nl_cache *cache, uint8_t vrf)
+{
+	return vrf != BP_VRF_MAIN && vrf <= BP_MAX_VRFS ? cache->vrf[vrf].name : "";
+}
+
 /* Reads the operator's settings of the interfaces and translates them for the data plane. */
 static void read_settings(struct bp_sync *s)
 {
@@ -60,7 +65,8 @@ static void read_settings(struct bp_sync *s)
 		const struct bp_nl_interface *own = &s->cache->own[i];
 
 		if (own->ifindex != 0 &&
-			bp_interfaces_settings(&s->interfaces, i, own->ifindex, own->kernel_name))
+			bp_interfaces_settings(&s->interfaces, i, own->ifindex, own->kernel_name,
+				vrf_name(s->cache, own->info.vrf)))
 			bp_nl_interface_publish(s->cache, i);
 	}
 }
@@ -78,6 +84,16 @@ static void prepare_subinterfaces(struct bp_sync *s)
 		bp_interfaces_prepare(&s->interfaces, i, own->ifindex, own->kernel_name);
 		s->netconf = true;
 	}
+}
+
+/* The kernel forwards the packets of a VRF if its device forwards. */
+static void prepare_vrfs(struct bp_sync *s)
+{
+	s->cache->vrfs_changed = false;
+	for (unsigned n = 1; n <= BP_MAX_VRFS; n++)
+		if (s->cache->vrf[n].used)
+			bp_interfaces_prepare_vrf(&s->interfaces, s->cache, n);
+	s->netconf = true;
 }
 
 static void set_up_new(struct bp_sync *s)
@@ -187,6 +203,24 @@ static void log_refused_subinterfaces(struct bp_sync *s)
 			&s->to.fib->control->subinterfaces_refused, refused, memory_order_relaxed);
 }
 
+static void log_refused_vrfs(struct bp_sync *s)
+{
+	const uint32_t refused = s->cache->vrfs_refused;
+
+	if (refused > s->vrfs_refused)
+		bp_log_limited(&s->log_refused, BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_NUM("interfaces", refused),
+				BP_LOG_NUM("limit", BP_MAX_VRFS)),
+			"interfaces in VRFs beyond the limit: the kernel forwards their packets; "
+			"use fewer VRFs");
+	s->vrfs_refused = refused;
+	if (bp_nl_vrfs_waiting(s->cache))
+		bp_sync_resync_soon(s, "a VRF has no number");
+	if (s->to.fib != NULL && s->to.fib->control != NULL)
+		atomic_store_explicit(
+			&s->to.fib->control->vrfs_refused, refused, memory_order_relaxed);
+}
+
 void bp_sync_after(struct bp_sync *s)
 {
 	if (s->cache == NULL)
@@ -197,7 +231,10 @@ void bp_sync_after(struct bp_sync *s)
 		set_up_new(s);
 	if (s->cache->subinterfaces_appeared)
 		prepare_subinterfaces(s);
+	if (s->cache->vrfs_changed)
+		prepare_vrfs(s);
 	log_refused_subinterfaces(s);
+	log_refused_vrfs(s);
 	if (s->netconf && s->phase != SYNC_HOLDING)
 		read_settings(s);
 	if (s->cache->full != 0 || s->full)

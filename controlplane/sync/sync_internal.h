@@ -49,6 +49,7 @@ struct bp_sync {
 	bool wanted;                    /* a resync is requested */
 	const char *why;                /* reason of the resync */
 	uint32_t subinterfaces_refused; /* already logged */
+	uint32_t vrfs_refused;          /* already logged */
 	bool full;                      /* a full table was already logged */
 	uint64_t held_until_ns;
 	bool back;    /* all kernel interfaces are back, while holding */

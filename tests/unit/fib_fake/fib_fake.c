@@ -12,7 +12,7 @@
 enum kind { ROUTE, NEIGHBOR, OBJECT };
 
 struct key {
-	uint8_t kind, family, length, origin, interface, pad[3];
+	uint8_t kind, family, length, origin, interface, vrf, pad[2];
 	uint32_t object;
 	uint8_t bytes[16];
 };
@@ -30,6 +30,7 @@ struct item {
 struct bp_fib_writer {
 	struct item *bucket[BUCKETS];
 	struct bp_interface_info interface[BP_ALL_INTERFACES];
+	struct bp_vrf_info vrf[BP_MAX_VRFS + 1];
 	unsigned n[3], least, limit;
 	uint64_t changes;
 };
@@ -76,8 +77,11 @@ static struct item **place(const struct bp_fib_writer *w, const struct key *key)
 
 static struct key route_key(const struct bp_prefix *p, enum bp_origin origin)
 {
-	struct key k = {
-		.kind = ROUTE, .family = p->family, .length = p->length, .origin = (uint8_t)origin};
+	struct key k = {.kind = ROUTE,
+		.family = p->family,
+		.length = p->length,
+		.origin = (uint8_t)origin,
+		.vrf = p->vrf};
 
 	memcpy(k.bytes, p->bytes, sizeof(k.bytes));
 	return k;
@@ -152,7 +156,7 @@ bool fib_fake_same_interface(const struct bp_interface_info *a, const struct bp_
 {
 	if (strcmp(a->name, b->name) != 0 || a->flags != b->flags || a->ifindex != b->ifindex ||
 		a->mtu != b->mtu || memcmp(a->mac, b->mac, sizeof(a->mac)) != 0 ||
-		a->n_addresses != b->n_addresses)
+		a->n_addresses != b->n_addresses || a->vrf != b->vrf)
 		return false;
 	for (unsigned i = 0; i < a->n_addresses; i++)
 		if (a->address[i].length != b->address[i].length ||
@@ -170,7 +174,8 @@ bool fib_fake_same_neighbor(const struct bp_neighbor_info *a, const struct bp_ne
 
 bool fib_fake_same_route(const struct bp_route *a, const struct bp_route *b)
 {
-	if (a->prefix.family != b->prefix.family || a->prefix.length != b->prefix.length ||
+	if (a->prefix.family != b->prefix.family || a->prefix.vrf != b->prefix.vrf ||
+		a->prefix.length != b->prefix.length ||
 		memcmp(a->prefix.bytes, b->prefix.bytes, sizeof(a->prefix.bytes)) != 0 ||
 		a->type != b->type || a->origin != b->origin || a->protocol != b->protocol ||
 		a->metric != b->metric || a->object != b->object || a->n_hops != b->n_hops)
@@ -188,9 +193,21 @@ enum bp_fib_result bp_fib_interface_set(
 {
 	if (i >= BP_ALL_INTERFACES)
 		return BP_FIB_INVALID;
+	if (info->vrf != BP_VRF_MAIN && info->vrf != BP_VRF_KERNEL && w->vrf[info->vrf].table == 0)
+		die("an interface in a VRF that is not there");
 	if (fib_fake_same_interface(&w->interface[i], info))
 		return BP_FIB_SAME;
 	w->interface[i] = *info;
+	w->changes++;
+	return BP_FIB_DONE;
+}
+
+enum bp_fib_result bp_fib_vrf_set(
+	struct bp_fib_writer *w, unsigned vrf, const struct bp_vrf_info *info)
+{
+	if (vrf == BP_VRF_MAIN || vrf > BP_MAX_VRFS)
+		return BP_FIB_INVALID;
+	w->vrf[vrf] = *info;
 	w->changes++;
 	return BP_FIB_DONE;
 }
@@ -276,7 +293,8 @@ static bool route_valid(const struct bp_fib_writer *w, const struct bp_route *r)
 	struct key k = object_key(r->object);
 
 	if ((r->prefix.family != 4 && r->prefix.family != 6) ||
-		r->prefix.length > bp_address_bits(r->prefix.family) || r->type >= BP_ROUTE_TYPES)
+		r->prefix.length > bp_address_bits(r->prefix.family) || r->type >= BP_ROUTE_TYPES ||
+		(r->prefix.vrf != BP_VRF_MAIN && w->vrf[r->prefix.vrf].table == 0))
 		return false;
 	if (r->object != 0)
 		return *place(w, &k) != NULL;
@@ -375,6 +393,11 @@ const struct bp_neighbor_info *fib_fake_neighbor(
 	struct item *i = *place(w, &k);
 
 	return i != NULL ? &i->neighbor : NULL;
+}
+
+const struct bp_vrf_info *fib_fake_vrf(const struct bp_fib_writer *w, unsigned vrf)
+{
+	return &w->vrf[vrf];
 }
 
 const struct bp_interface_info *fib_fake_interface(const struct bp_fib_writer *w, unsigned i)

@@ -18,6 +18,7 @@ const struct bp_route *fib_fake_route(
 const struct bp_neighbor_info *fib_fake_neighbor(
 	const struct bp_fib_writer *w, unsigned interface, const struct bp_address *a);
 const struct bp_interface_info *fib_fake_interface(const struct bp_fib_writer *w, unsigned i);
+const struct bp_vrf_info *fib_fake_vrf(const struct bp_fib_writer *w, unsigned vrf);
 /* An object's hops and type in a route's fields. */
 const struct bp_route *fib_fake_object(const struct bp_fib_writer *w, uint32_t object);
 
