@@ -19,8 +19,9 @@ void bp_router_init(struct bp_worker *w, const struct bp_config *c)
 	r->enabled = bp_config_routes(c);
 	r->fib = &w->shm->fib;
 	r->classes = &c->punt;
+	r->rpf6 = c->ipv6_rp_filter;
 	for (unsigned i = 0; i < BP_ALL_INTERFACES; i++) {
-		r->source.rpf6[i] = c->ipv6_rp_filter;
+		r->source.rpf6[i] = r->rpf6;
 		r->rx_mac[i] = BP_RX_MAC_DOWN;
 		r->rx_head[i] = bp_ip4_expect_none();
 		r->edge[i] = bp_is_subinterface(i) ? BP_EDGE_VLAN
@@ -42,6 +43,18 @@ static bool is_confirmed(struct bp_router *r, unsigned i)
 	return r->confirmed & bit;
 }
 
+/* The kernel routes and filters the packets of a VRF that has no number. */
+static void follow_vrf(struct bp_router *r, unsigned i)
+{
+	const uint32_t vrf = atomic_load_explicit(&r->fib->interfaces[i].vrf, memory_order_relaxed);
+
+	r->source.vrf[i] = (uint8_t)(vrf <= BP_MAX_VRFS ? vrf : BP_VRF_KERNEL);
+	r->source.any_vrf |= vrf != BP_VRF_MAIN;
+	r->source.rpf6[i] = r->source.vrf[i] == BP_VRF_KERNEL ? BP_RPF_OFF : r->rpf6;
+	if (r->source.vrf[i] == BP_VRF_KERNEL)
+		r->source.rpf4[i] = BP_RPF_OFF;
+}
+
 /* Applies the settings of the operator to interface i. */
 static void follow_settings(struct bp_router *r, unsigned i, uint32_t flags)
 {
@@ -50,6 +63,7 @@ static void follow_settings(struct bp_router *r, unsigned i, uint32_t flags)
 	r->source.rpf4[i] = flags & BP_IF_RPF_STRICT  ? BP_RPF_STRICT
 			    : flags & BP_IF_RPF_LOOSE ? BP_RPF_LOOSE
 						      : BP_RPF_OFF;
+	follow_vrf(r, i);
 	r->source.any4 |= r->source.rpf4[i] != BP_RPF_OFF;
 	r->source.any6 |= r->source.rpf6[i] != BP_RPF_OFF;
 }
@@ -93,7 +107,7 @@ void bp_router_refresh(struct bp_worker *w)
 	r->prefetch_nexthops = atomic_load_explicit(&r->fib->control->nexthops,
 				       memory_order_relaxed) > FEW_NEXTHOPS;
 	bp_source_filter_refresh(&r->source, r->fib);
-	r->source.any4 = r->source.any6 = r->any_no_forward6 = false;
+	r->source.any4 = r->source.any6 = r->any_no_forward6 = r->source.any_vrf = false;
 	r->n_interfaces = RTE_MAX(r->n_interfaces, bp_fib_interfaces(r->fib));
 	for (unsigned i = 0; i < r->n_interfaces; i++) {
 		const struct bp_interface *f = &r->fib->interfaces[i];

@@ -58,6 +58,7 @@ struct bp_router {
 	 */
 	uint32_t flags[BP_ALL_INTERFACES];
 	bool any_no_forward6;
+	uint8_t rpf6; /* enum bp_rpf of the configuration, for all interfaces */
 	/* time of the last packet sent to the kernel for a redirect */
 	uint64_t redirect_ns[BP_ALL_INTERFACES];
 	struct bp_source_filter source;
@@ -98,7 +99,23 @@ static inline uint8_t bp_router_vlan(const struct bp_router *r, uint8_t port, ui
 	return of_id != 0 ? of_id : BP_NO_INTERFACE;
 }
 
+/* The VRF in which packets of an interface are looked up. */
+static inline uint8_t bp_router_vrf(const struct bp_router *r, unsigned in)
+{
+	return r->source.vrf[in];
+}
+
 struct bp_worker;
+struct rte_mbuf;
+
+/*
+ * Looks up each dst[i] in the VRF of the interface that received m[i]: for the case that one is in
+ * a VRF. n is at most 64. IPv4 addresses are in host byte order.
+ */
+void bp_router_lookup4(const struct bp_router *r, struct rte_mbuf *const *m, const uint32_t *dst,
+	uint32_t *nexthop, unsigned n);
+void bp_router_lookup6(const struct bp_router *r, struct rte_mbuf *const *m,
+	const uint8_t *const *dst, uint32_t *nexthop, unsigned n);
 
 /* Called once, before the first walk. `shm` and `index` of the worker are set. */
 void bp_router_init(struct bp_worker *w, const struct bp_config *c);

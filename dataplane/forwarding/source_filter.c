@@ -67,13 +67,27 @@ static uint64_t link_of(const struct bp_fib *f, uint32_t nexthop)
 		       : 0;
 }
 
-static bool egresses_on(uint64_t link, unsigned interface)
+/* Whether the two are the same, or in the same VRF: as the kernel, which receives by its device. */
+static bool is_same_side(const struct bp_fib *f, unsigned out, unsigned in)
+{
+	uint32_t vrf;
+
+	if (out == in)
+		return true;
+	if (out >= BP_ALL_INTERFACES)
+		return false;
+	vrf = atomic_load_explicit(&f->interfaces[in].vrf, memory_order_relaxed);
+	return vrf != BP_VRF_MAIN &&
+	       atomic_load_explicit(&f->interfaces[out].vrf, memory_order_relaxed) == vrf;
+}
+
+static bool egresses_on(const struct bp_fib *f, uint64_t link, unsigned interface)
 {
 	switch (bp_link_kind(link)) {
 	case BP_LINK_RESOLVED:
 	case BP_LINK_CONNECTED:
 	case BP_LINK_UNRESOLVED:
-		return bp_link_interface(link) == interface;
+		return is_same_side(f, bp_link_interface(link), interface);
 	default:
 		return false;
 	}
@@ -88,7 +102,7 @@ static bool member_egresses_on(const struct bp_fib *f, uint64_t link, unsigned i
 		return false;
 	n = __atomic_load_n(&g->n, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < n && i < BP_HOPS_MAX; i++)
-		if (egresses_on(link_of(f, __atomic_load_n(&g->member[i], __ATOMIC_RELAXED)),
+		if (egresses_on(f, link_of(f, __atomic_load_n(&g->member[i], __ATOMIC_RELAXED)),
 			    interface))
 			return true;
 	return false;
@@ -106,7 +120,7 @@ bp_counter_t bp_source_verdict(
 	case BP_LINK_RESOLVED:
 	case BP_LINK_CONNECTED:
 	case BP_LINK_UNRESOLVED:
-		ok = rpf == BP_RPF_LOOSE || egresses_on(link, in);
+		ok = rpf == BP_RPF_LOOSE || egresses_on(f, link, in);
 		break;
 	case BP_LINK_GROUP:
 		ok = rpf == BP_RPF_LOOSE || member_egresses_on(f, link, in);
@@ -123,26 +137,21 @@ bp_counter_t bp_source_verdict(
 bp_counter_t bp_source4(const struct bp_source_filter *s, const struct bp_fib *f, unsigned in,
 	const uint8_t *source)
 {
-	uint32_t address, nexthop;
+	uint32_t address;
 
 	memcpy(&address, source, sizeof(address));
 	if (s->rpf4[in] == BP_RPF_OFF && !bp_local_maybe(s, bp_local_hash4(address)))
 		return BP_C_COUNT;
-	address = be32toh(address);
-	bp_lpm4_lookup(f, &address, &nexthop, 1);
-	return bp_source_verdict(f, nexthop, in, s->rpf4[in]);
+	return bp_source_verdict(f, bp_lpm4_lookup_in(f, s->vrf[in], source), in, s->rpf4[in]);
 }
 
 bp_counter_t bp_source6(const struct bp_source_filter *s, const struct bp_fib *f, unsigned in,
 	const uint8_t *source)
 {
-	uint32_t nexthop;
-
 	if (s->rpf6[in] == BP_RPF_OFF && !bp_local_maybe(s, bp_local_hash6(source)))
 		return BP_C_COUNT;
 	/* always valid on its link, and no route contains it */
 	if (bp_ip6_is_link_local(source))
 		return BP_C_COUNT;
-	bp_lpm6_lookup(f, &source, &nexthop, 1);
-	return bp_source_verdict(f, nexthop, in, s->rpf6[in]);
+	return bp_source_verdict(f, bp_lpm6_lookup_in(f, s->vrf[in], source), in, s->rpf6[in]);
 }

@@ -27,6 +27,9 @@ struct bp_source_filter {
 	uint8_t own[BP_LOCAL_HASHES];
 	uint64_t known; /* version of the interfaces when the table was built */
 	uint8_t rpf4[BP_ALL_INTERFACES], rpf6[BP_ALL_INTERFACES]; /* enum bp_rpf */
+	uint8_t vrf[BP_ALL_INTERFACES]; /* in which sources and destinations are looked up */
+	/* at least one interface is in a VRF */
+	bool any_vrf;
 	/* at least one filter is not off */
 	bool any4, any6;
 };

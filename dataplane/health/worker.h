@@ -177,12 +177,21 @@ static inline rte_edge_t bp_phd_edge_udp(
 	return BP_EDGE_EXCEPTION;
 }
 
-/* For a frame with a valid IPv4 header without options. */
-static inline rte_edge_t bp_phd_edge_ip4(const struct bp_phd_worker *h, const struct rte_mbuf *m)
+/* Devices are in the main VRF: the kernel has the other packets. */
+static inline bool bp_phd_takes(const struct bp_worker *w, const struct rte_mbuf *m)
 {
+	return bp_phd_worker_of(w)->takes &&
+	       (likely(!w->router.source.any_vrf) ||
+		       bp_router_vrf(&w->router, m->port) == BP_VRF_MAIN);
+}
+
+/* For a frame with a valid IPv4 header without options. */
+static inline rte_edge_t bp_phd_edge_ip4(const struct bp_worker *w, const struct rte_mbuf *m)
+{
+	const struct bp_phd_worker *h = bp_phd_worker_of(w);
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR);
 
-	if (!h->takes || ip[BP_IP4_PROTOCOL] != BP_PROTO_UDP || m->nb_segs != 1 ||
+	if (!bp_phd_takes(w, m) || ip[BP_IP4_PROTOCOL] != BP_PROTO_UDP || m->nb_segs != 1 ||
 		(bp_be16(ip + BP_IP4_FRAGMENT) & BP_NO_FRAGMENT_MASK) != 0 ||
 		bp_be16(ip + BP_IP4_TOTAL) < BP_IP4_HDR + 8)
 		return BP_EDGE_EXCEPTION;
@@ -190,24 +199,25 @@ static inline rte_edge_t bp_phd_edge_ip4(const struct bp_phd_worker *h, const st
 }
 
 /* For a frame with an IPv6 header whose packet is complete. */
-static inline rte_edge_t bp_phd_edge_ip6(const struct bp_phd_worker *h, const struct rte_mbuf *m)
+static inline rte_edge_t bp_phd_edge_ip6(const struct bp_worker *w, const struct rte_mbuf *m)
 {
+	const struct bp_phd_worker *h = bp_phd_worker_of(w);
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR);
 
-	if (!h->takes || ip[BP_IP6_NEXT] != BP_PROTO_UDP || m->nb_segs != 1 ||
+	if (!bp_phd_takes(w, m) || ip[BP_IP6_NEXT] != BP_PROTO_UDP || m->nb_segs != 1 ||
 		bp_be16(ip + BP_IP6_PAYLOAD) < 8)
 		return BP_EDGE_EXCEPTION;
 	return bp_phd_edge_udp(h, ip + BP_IP6_HDR, ip + BP_IP6_SRC, true);
 }
 
 /* For any IP packet to an address of this machine. */
-static inline rte_edge_t bp_phd_edge_ip(const struct bp_phd_worker *h, const struct rte_mbuf *m)
+static inline rte_edge_t bp_phd_edge_ip(const struct bp_worker *w, const struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 
 	if (bp_be16(frame + 12) == BP_ETHER_IP6)
-		return bp_phd_edge_ip6(h, m);
-	return (frame[BP_ETHER_HDR] & 0xf) == 5 ? bp_phd_edge_ip4(h, m) : BP_EDGE_EXCEPTION;
+		return bp_phd_edge_ip6(w, m);
+	return (frame[BP_ETHER_HDR] & 0xf) == 5 ? bp_phd_edge_ip4(w, m) : BP_EDGE_EXCEPTION;
 }
 
 #endif

@@ -27,8 +27,6 @@ static bool has_route(const struct bp_router *r, uint32_t nexthop, bool *local)
 
 static bool ip4(const struct bp_router *r, uint16_t port, const uint8_t *h)
 {
-	const uint32_t dst = bp_be32(h + BP_IP4_DST);
-	uint32_t nexthop;
 	bool local;
 
 	if (!bp_sum_ok(bp_sum(h, (h[0] & 0xfu) * 4, 0)) ||
@@ -36,8 +34,8 @@ static bool ip4(const struct bp_router *r, uint16_t port, const uint8_t *h)
 		bp_ip4_kind(h[BP_IP4_DST]) != BP_IP4_UNICAST ||
 		bp_source4(&r->source, r->fib, port, h + BP_IP4_SRC) != BP_C_COUNT)
 		return false;
-	bp_lpm4_lookup(r->fib, &dst, &nexthop, 1);
-	if (!has_route(r, nexthop, &local))
+	if (!has_route(
+		    r, bp_lpm4_lookup_in(r->fib, bp_router_vrf(r, port), h + BP_IP4_DST), &local))
 		return false;
 	return local || (h[BP_IP4_TTL] > 1 && !(r->flags[port] & BP_IF_NO_FORWARD4) &&
 				!bp_ip4_is_link_local(h + BP_IP4_SRC) &&
@@ -54,7 +52,7 @@ static bool ip6(const struct bp_router *r, uint16_t port, const uint8_t *h)
 		bp_ip6_is_martian(dst) || bp_source6(&r->source, r->fib, port, src) != BP_C_COUNT)
 		return false;
 	if (!bp_ip6_is_link_local(dst))
-		bp_lpm6_lookup(r->fib, &dst, &nexthop, 1);
+		nexthop = bp_lpm6_lookup_in(r->fib, bp_router_vrf(r, port), dst);
 	if (!has_route(r, nexthop, &local))
 		return false;
 	return local || (h[BP_IP6_HOPS] > 1 && !(r->flags[port] & BP_IF_NO_FORWARD6) &&

@@ -92,10 +92,9 @@ static rte_edge_t validate_one(struct bp_worker *w, struct rte_mbuf *m, bool uni
 		return bp_drop(m, BP_C_DROP_MARTIAN);
 	/* RFC 1812 5.3.4: a frame sent to all hosts of a link is not forwarded */
 	if (!unicast) {
-		uint32_t address = bp_be32(h + BP_IP4_DST), nexthop;
+		const uint8_t vrf = bp_router_vrf(&w->router, m->port);
 
-		bp_lpm4_lookup(w->router.fib, &address, &nexthop, 1);
-		if (nexthop != BP_NH_LOCAL)
+		if (bp_lpm4_lookup_in(w->router.fib, vrf, h + BP_IP4_DST) != BP_NH_LOCAL)
 			return bp_drop(m, BP_C_DROP_MARTIAN);
 	}
 	return BP_EDGE_IP4;
@@ -104,7 +103,7 @@ static rte_edge_t validate_one(struct bp_worker *w, struct rte_mbuf *m, bool uni
 static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m)
 {
 	uint8_t *h = rte_pktmbuf_mtod_offset(m, uint8_t *, BP_ETHER_HDR);
-	uint32_t dst = bp_be32(h + BP_IP4_DST), total = bp_be16(h + BP_IP4_TOTAL), nexthop;
+	uint32_t total = bp_be16(h + BP_IP4_TOTAL), nexthop;
 	bp_counter_t wrong;
 	rte_edge_t edge;
 	uint64_t link;
@@ -112,7 +111,8 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m)
 	wrong = bp_source4(&w->router.source, w->router.fib, m->port, h + BP_IP4_SRC);
 	if (wrong != BP_C_COUNT && !bp_is_originated(m))
 		return bp_drop(m, wrong);
-	bp_lpm4_lookup(w->router.fib, &dst, &nexthop, 1);
+	nexthop = bp_lpm4_lookup_in(
+		w->router.fib, bp_router_vrf(&w->router, m->port), h + BP_IP4_DST);
 	link = follow(w, m, bp_next_hop_use(&w->router, nexthop));
 	wrong = bp_link_kind(link) == BP_LINK_LOCAL ? BP_C_COUNT : forbidden(w, m);
 	if (wrong != BP_C_COUNT)
@@ -250,7 +250,10 @@ static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rt
 
 	for (uint32_t i = 0; i < n; i++)
 		src[i] = rte_be_to_cpu_32(h->src[i]);
-	bp_lpm4_lookup(w->router.fib, src, nexthop, n);
+	if (s->any_vrf)
+		bp_router_lookup4(&w->router, m, src, nexthop, n);
+	else
+		bp_lpm4_lookup(w->router.fib, src, nexthop, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const enum bp_rpf rpf = s->rpf4[m[i]->port];
 		bp_counter_t wrong = BP_C_COUNT;
@@ -434,7 +437,7 @@ static __rte_noinline uint32_t collect_local(struct bp_edge_batch *batch, struct
 	const struct heads *h, uint32_t i, uint32_t n, struct run *run)
 {
 	for (; i < n && h->nexthop[i] == BP_NH_LOCAL; i++) {
-		const rte_edge_t edge = bp_phd_edge_ip4(bp_phd_worker_of(batch->worker), m[i]);
+		const rte_edge_t edge = bp_phd_edge_ip4(batch->worker, m[i]);
 
 		if (unlikely(edge == BP_EDGE_EXCEPTION))
 			break;
@@ -470,7 +473,10 @@ static void route_step(
 	maybe = maybe_local_source(&r->source, h.src, n);
 	if (unlikely(maybe != 0 || r->source.any4))
 		n = filter_sources(graph, node, w, m, &h, n, maybe);
-	bp_lpm4_lookup_retry(r->fib, &w->router.nodes4, h.dst, h.nexthop, n);
+	if (unlikely(r->source.any_vrf))
+		bp_router_lookup4(r, m, h.dst, h.nexthop, n);
+	else
+		bp_lpm4_lookup_retry(r->fib, &w->router.nodes4, h.dst, h.nexthop, n);
 	if (r->prefetch_nexthops)
 		for (uint32_t i = 0; i < n; i++)
 			rte_prefetch0(bp_next_hop(r, h.nexthop[i]));

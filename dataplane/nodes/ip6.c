@@ -75,7 +75,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m, bool unicas
 	if (bp_ip6_is_link_local(dst)) { /* never leaves its link (RFC 4291 2.5.6) */
 		nexthop = BP_NH_LOCAL;
 	} else {
-		bp_lpm6_lookup(w->router.fib, &dst, &nexthop, 1);
+		nexthop = bp_lpm6_lookup_in(w->router.fib, bp_router_vrf(&w->router, m->port), dst);
 	}
 	link = follow(w, m, bp_next_hop_use(&w->router, nexthop));
 	if (bp_link_kind(link) != BP_LINK_LOCAL) {
@@ -171,7 +171,7 @@ static __rte_noinline uint32_t to_slow_path(struct rte_graph *graph, struct rte_
 /* Adds a packet for node phd or cse to the batch, unmodified. */
 static bool keep(struct bp_edge_batch *batch, struct rte_mbuf *m, uint32_t *local)
 {
-	const rte_edge_t edge = bp_phd_edge_ip6(bp_phd_worker_of(batch->worker), m);
+	const rte_edge_t edge = bp_phd_edge_ip6(batch->worker, m);
 
 	if (edge == BP_EDGE_EXCEPTION)
 		return false;
@@ -219,7 +219,10 @@ static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rt
 
 	for (uint32_t i = 0; i < n; i++)
 		src[i] = source_of(m[i]);
-	bp_lpm6_lookup(w->router.fib, src, nexthop, n);
+	if (s->any_vrf)
+		bp_router_lookup6(&w->router, m, src, nexthop, n);
+	else
+		bp_lpm6_lookup(w->router.fib, src, nexthop, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const enum bp_rpf rpf = s->rpf6[m[i]->port];
 		bp_counter_t wrong = BP_C_COUNT;
@@ -271,7 +274,10 @@ static void route_step(
 		n = filter_sources(graph, node, w, m, n, maybe);
 	for (uint32_t i = 0; i < n; i++)
 		dst[i] = destination(m[i]);
-	bp_lpm6_lookup(r->fib, dst, nexthop, n);
+	if (unlikely(r->source.any_vrf))
+		bp_router_lookup6(r, m, dst, nexthop, n);
+	else
+		bp_lpm6_lookup(r->fib, dst, nexthop, n);
 	for (uint32_t i = 0; i < n; i++)
 		rte_prefetch0(bp_next_hop(r, nexthop[i]));
 	for (uint32_t i = 0; i < n; i++) {

@@ -24,7 +24,7 @@ rte_edge_t bp_next_hop_other(struct bp_worker *w, struct rte_mbuf *m, uint64_t l
 	switch (bp_link_kind(link)) {
 	case BP_LINK_LOCAL:
 		if (bp_phd_worker_of(w) != NULL) {
-			const rte_edge_t own = bp_phd_edge_ip(bp_phd_worker_of(w), m);
+			const rte_edge_t own = bp_phd_edge_ip(w, m);
 
 			if (own != BP_EDGE_EXCEPTION)
 				return own;

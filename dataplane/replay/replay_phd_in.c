@@ -107,7 +107,7 @@ void bp_replay_phd_take(struct bp_replay_phd *p, struct rte_mbuf *m)
 	struct bp_datagram d;
 	bool ours = false;
 
-	if (bp_phd_edge_ip(bp_phd_worker_of(p->w), m) == BP_EDGE_PHD && bp_datagram_read(m, &d)) {
+	if (bp_phd_edge_ip(p->w, m) == BP_EDGE_PHD && bp_datagram_read(m, &d)) {
 		copy_address(&d, BP_IP4_SRC, BP_IP6_SRC, from.address);
 		copy_address(&d, BP_IP4_DST, BP_IP6_DST, from.own);
 		from.port = bp_datagram_sport(&d);
