@@ -22,6 +22,7 @@ enum {
 	OPT_WATCH,
 	OPT_ALL,
 	OPT_DIFF,
+	OPT_VRF,
 	OPT_STATE,
 	OPT_TYPE,
 	OPT_ADDRESS,
@@ -46,6 +47,9 @@ static const struct bp_cli_option options[] = {
 	{OPT_DIFF, "diff", NULL,
 		"interfaces, neighbors, routes: differences from the kernel; exit status 1 "
 		"if there are any"},
+	{OPT_VRF, "vrf", "NAME",
+		"routes: only of this VRF, or main; with an address, the lookup in this VRF "
+		"(main)"},
 	{OPT_STATE, "state", "STATE",
 		"sessions: only in this state: configuring, operating or releasing"},
 	{OPT_TYPE, "type", "TYPE", "sessions: only with this specialization, a name or a code"},
@@ -63,7 +67,7 @@ static const struct bp_cli_option options[] = {
 
 struct show {
 	const struct bp_cli_command *command;
-	const char *path, *name, *what, *which;
+	const char *path, *name, *what, *which, *vrf;
 	bool json, all, diff, limit_given, openmetrics;
 	uint64_t limit, watch, since_ns, step_ns;
 	struct bp_fib_filter filter;
@@ -139,6 +143,7 @@ static int look(
 		.mono_ns = clock_ns(CLOCK_MONOTONIC),
 		.limit = o->limit_given ? o->limit : view->default_limit,
 		.filter = o->filter,
+		.vrf = o->vrf,
 		.address = o->address,
 		.sessions = o->sessions,
 		.streams = o->streams,
@@ -301,6 +306,10 @@ static int check_view(struct show *o, const struct bp_show_view *view)
 	if (o->filter.family && !view->takes_family)
 		return bp_cli_usage_error(o->command, "-%d is for neighbors and routes, not for %s",
 			(int)o->filter.family, o->what);
+	if (o->vrf && (!view->takes_vrf || o->diff))
+		return bp_cli_usage_error(o->command, "--vrf is for routes%s, not for %s",
+			view->takes_vrf ? " without --diff" : "",
+			view->takes_vrf ? "--diff" : o->what);
 	if (o->streams.has_rule && !view->takes_streams)
 		return bp_cli_usage_error(
 			o->command, "--entry is for aggregates and transform, not for %s", o->what);
@@ -379,6 +388,9 @@ static int take_option(struct show *o, int key, const char *value)
 		return 0;
 	case OPT_DIFF:
 		o->diff = true;
+		return 0;
+	case OPT_VRF:
+		o->vrf = value;
 		return 0;
 	case OPT_OPENMETRICS:
 		o->openmetrics = true;

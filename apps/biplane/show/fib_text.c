@@ -115,6 +115,14 @@ void bp_interface_names_read(const struct bp_fib *f, struct bp_interface_names *
 		memcpy(names->name[i], info.name, BP_NAME_MAX);
 		make_plain(names->name[i]);
 	}
+	for (unsigned vrf = 1; vrf <= BP_MAX_VRFS; vrf++) {
+		struct bp_vrf_info info;
+
+		if (!bp_fib_vrf(f, vrf, &info))
+			continue;
+		memcpy(names->vrf[vrf], info.name, BP_VRF_NAME_MAX);
+		make_plain(names->vrf[vrf]);
+	}
 }
 
 const char *bp_interface_name(
@@ -123,6 +131,16 @@ const char *bp_interface_name(
 	if (interface < BP_ALL_INTERFACES && names->name[interface][0])
 		return names->name[interface];
 	snprintf(spare, 8, "if%u", interface & 0xffu);
+	return spare;
+}
+
+const char *bp_vrf_name(const struct bp_interface_names *names, unsigned vrf, char spare[8])
+{
+	if (vrf == BP_VRF_KERNEL)
+		return "unsupported";
+	if (vrf <= BP_MAX_VRFS && names->vrf[vrf][0])
+		return names->vrf[vrf];
+	snprintf(spare, 8, "vrf%u", vrf & 0xffu);
 	return spare;
 }
 
@@ -175,7 +193,7 @@ static const char *type_name(const struct bp_route *r)
 void bp_text_route(const struct bp_route *r, const struct bp_interface_names *names,
 	const char *between, char out[BP_TEXT_ROUTE])
 {
-	char prefix[BP_TEXT_PREFIX], protocol[BP_TEXT_PROTOCOL];
+	char prefix[BP_TEXT_PREFIX], protocol[BP_TEXT_PROTOCOL], spare[8];
 	uint32_t n = hops_of(r);
 	size_t at = 0;
 
@@ -193,6 +211,10 @@ void bp_text_route(const struct bp_route *r, const struct bp_interface_names *na
 		add_number(out, &at, "nhid", r->object);
 	if (n == 1)
 		add_hop(out, &at, &r->hop[0], r->prefix.family, names);
+	if (r->prefix.vrf != BP_VRF_MAIN) {
+		add(out, &at, " vrf ");
+		add(out, &at, bp_vrf_name(names, r->prefix.vrf, spare));
+	}
 	if (r->protocol) {
 		bp_text_protocol(r->protocol, protocol);
 		add(out, &at, " proto ");
@@ -221,16 +243,18 @@ json_t *bp_json_hop(const struct bp_hop *h, const struct bp_interface_names *nam
 
 json_t *bp_json_route(const struct bp_route *r, const struct bp_interface_names *names)
 {
-	char prefix[BP_TEXT_PREFIX], protocol[BP_TEXT_PROTOCOL];
+	char prefix[BP_TEXT_PREFIX], protocol[BP_TEXT_PROTOCOL], spare[8];
 	json_t *hops = json_array();
 
 	for (uint32_t h = 0; h < hops_of(r); h++)
 		json_array_append_new(hops, bp_json_hop(&r->hop[h], names));
 	bp_text_prefix(&r->prefix, prefix);
 	bp_text_protocol(r->protocol, protocol);
-	return json_pack("{ss ss ss so sI so so}", "prefix", prefix, "type", type_name(r), "origin",
-		r->origin == BP_ORIGIN_STATIC ? "static" : "kernel", "protocol",
-		r->protocol ? json_string(protocol) : json_null(), "metric", (json_int_t)r->metric,
-		"nhid", r->object ? json_integer((json_int_t)r->object) : json_null(), "nexthops",
-		hops);
+	return json_pack("{ss so ss ss so sI so so}", "prefix", prefix, "vrf",
+		r->prefix.vrf != BP_VRF_MAIN ? json_string(bp_vrf_name(names, r->prefix.vrf, spare))
+					     : json_null(),
+		"type", type_name(r), "origin", r->origin == BP_ORIGIN_STATIC ? "static" : "kernel",
+		"protocol", r->protocol ? json_string(protocol) : json_null(), "metric",
+		(json_int_t)r->metric, "nhid",
+		r->object ? json_integer((json_int_t)r->object) : json_null(), "nexthops", hops);
 }

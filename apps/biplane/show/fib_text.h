@@ -27,19 +27,23 @@ void bp_text_protocol(uint8_t protocol, char out[BP_TEXT_PROTOCOL]);
 /* "reachable", "static", "failed" */
 const char *bp_text_neighbor_state(uint8_t state);
 
-/* The names of all interfaces, copied once. */
+/* The names of all interfaces and VRFs, copied once. */
 struct bp_interface_names {
 	char name[BP_ALL_INTERFACES][BP_NAME_MAX + 1];
+	char vrf[BP_MAX_VRFS + 1][BP_VRF_NAME_MAX + 1];
 };
 void bp_interface_names_read(const struct bp_fib *f, struct bp_interface_names *names);
 /* Never NULL: the text of an interface without a name is such as "if7". */
 const char *bp_interface_name(
 	const struct bp_interface_names *names, unsigned interface, char spare[8]);
 
+/* The same of a VRF that is not the main one: "vrf7"; BP_VRF_KERNEL is "unsupported". */
+const char *bp_vrf_name(const struct bp_interface_names *names, unsigned vrf, char spare[8]);
+
 /*
- * "10.0.0.0/8 nhid 5 via 10.1.0.2 dev wan proto bgp metric 20"; a type other than unicast comes
- * first, "origin static" last. Of several hops each is "nexthop via ... dev ... weight N", with
- * `between` in front of it.
+ * "10.0.0.0/8 nhid 5 via 10.1.0.2 dev wan vrf blue proto bgp metric 20"; a type other than unicast
+ * comes first, "origin static" last. Of several hops each is "nexthop via ... dev ... weight N",
+ * with `between` in front of it.
  */
 #define BP_TEXT_ROUTE 8192
 void bp_text_route(const struct bp_route *r, const struct bp_interface_names *names,

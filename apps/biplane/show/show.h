@@ -29,6 +29,7 @@ struct bp_show_source {
 	uint64_t limit;            /* newest alarms, first flows, sessions, streams; 0: all */
 	/* of the views that take them */
 	struct bp_fib_filter filter;
+	const char *vrf; /* routes: of this VRF; NULL: of all, and the lookup in the main one */
 	struct bp_address address; /* look this one up as a worker does; family 0: none */
 	struct bp_session_filter sessions;
 	struct bp_stream_filter streams;
@@ -56,6 +57,7 @@ struct bp_show_view {
 		struct bp_fib_diff *d);
 	bool takes_family;   /* -4 and -6 */
 	bool takes_prefix;   /* one more word: an address or a prefix */
+	bool takes_vrf;      /* --vrf */
 	bool takes_sessions; /* --state, --type, --address, and one more word: a system-id */
 	bool takes_streams;  /* --rule, --address */
 	bool takes_format;   /* --openmetrics */
@@ -84,6 +86,10 @@ extern const struct bp_show_view bp_show_health;
 extern const struct bp_show_view bp_show_fleet;
 extern const struct bp_show_view bp_show_captures;
 extern const struct bp_show_view bp_show_metrics;
+
+/* Completes the filter with the number of s->vrf. False with a sentence: there is none. */
+bool bp_show_routes_filter(
+	const struct bp_show_source *s, struct bp_fib_filter *out, char *err, size_t err_size);
 
 /* `show routes ADDRESS`: collect and print of the lookup. */
 json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_size);

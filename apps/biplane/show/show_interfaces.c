@@ -50,20 +50,33 @@ static json_t *port(const struct bp_fib *f, const struct bp_interface_info *info
 	return bp_text_json(parent.name, sizeof(parent.name));
 }
 
+/* Name of the VRF; null: the main one. */
+static json_t *vrf(const struct bp_fib *f, const struct bp_interface_info *info)
+{
+	struct bp_interface_names names;
+	char spare[8];
+
+	if (info->vrf == BP_VRF_MAIN)
+		return json_null();
+	bp_interface_names_read(f, &names);
+	return json_string(bp_vrf_name(&names, info->vrf, spare));
+}
+
 static json_t *interface(const struct bp_fib *f, unsigned number,
 	const struct bp_interface_info *info, bool same_netns)
 {
 	char mac[BP_TEXT_MAC];
 
 	bp_text_mac(info->mac, mac);
-	return json_pack("{so si so so so sI ss sI sb sb sb sb sb ss so}", "name",
+	return json_pack("{so si so so so so sI ss sI sb sb sb sb sb ss so}", "name",
 		bp_text_json(info->name, sizeof(info->name)), "number", (int)number, "port",
 		port(f, info), "vlan",
-		info->vlan_id != 0 ? json_integer(info->vlan_id) : json_null(), "host_interface",
-		kernel_name(info, same_netns), "ifindex", (json_int_t)info->ifindex, "mac", mac,
-		"mtu", (json_int_t)info->mtu, "up", (info->flags & BP_IF_UP) != 0, "carrier",
-		(info->flags & BP_IF_CARRIER) != 0, "kernel", (info->flags & BP_IF_KERNEL) != 0,
-		"ipv4_forwarding", !(info->flags & BP_IF_NO_FORWARD4), "ipv6_forwarding",
+		info->vlan_id != 0 ? json_integer(info->vlan_id) : json_null(), "vrf", vrf(f, info),
+		"host_interface", kernel_name(info, same_netns), "ifindex",
+		(json_int_t)info->ifindex, "mac", mac, "mtu", (json_int_t)info->mtu, "up",
+		(info->flags & BP_IF_UP) != 0, "carrier", (info->flags & BP_IF_CARRIER) != 0,
+		"kernel", (info->flags & BP_IF_KERNEL) != 0, "ipv4_forwarding",
+		!(info->flags & BP_IF_NO_FORWARD4), "ipv6_forwarding",
 		!(info->flags & BP_IF_NO_FORWARD6), "ipv4_rp_filter",
 		info->flags & BP_IF_RPF_STRICT  ? "strict"
 		: info->flags & BP_IF_RPF_LOOSE ? "loose"
@@ -133,6 +146,9 @@ static json_t *for_people(const json_t *interface)
 	if (json_is_integer(json_object_get(interface, "vlan")))
 		at += (size_t)snprintf(text + at, sizeof(text) - at, ",vlan-%" JSON_INTEGER_FORMAT,
 			bp_show_int(interface, "vlan"));
+	if (json_is_string(json_object_get(interface, "vrf")))
+		at += (size_t)snprintf(text + at, sizeof(text) - at, ",vrf-%s",
+			json_string_value(json_object_get(interface, "vrf")));
 	if (strcmp(json_string_value(json_object_get(interface, "ipv4_rp_filter")), "off") != 0)
 		snprintf(text + at, sizeof(text) - at, ",ipv4_rp_filter-%s",
 			json_string_value(json_object_get(interface, "ipv4_rp_filter")));

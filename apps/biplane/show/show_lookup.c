@@ -14,6 +14,7 @@
 struct lookup {
 	const struct bp_fib *f;
 	const struct bp_address *dst;
+	uint8_t vrf;
 	struct bp_interface_names names;
 };
 
@@ -124,7 +125,7 @@ static bool longest_route(const struct lookup *l, struct bp_route *best)
 	bool found = false;
 
 	while (bp_fib_next_route(l->f, &cursor, &r)) {
-		if (!bp_prefix_within(&p, &r.prefix))
+		if (r.prefix.vrf != l->vrf || !bp_prefix_within(&p, &r.prefix))
 			continue;
 		if (found && r.prefix.length < best->prefix.length)
 			continue;
@@ -142,13 +143,17 @@ json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_siz
 	char ip[BP_TEXT_IP], text[BP_TEXT_ROUTE];
 	uint32_t number = BP_NH_NONE;
 	struct bp_route route;
+	struct bp_fib_filter filter;
 	bool found = false;
 	json_t *view;
 
+	if (!bp_show_routes_filter(s, &filter, err, err_size))
+		return NULL;
+	l.vrf = filter.vrf;
 	bp_text_ip(l.dst, ip);
 	if (l.f->max_routes) {
 		bp_interface_names_read(l.f, &l.names);
-		number = bp_fib_lookup(l.f, BP_VRF_MAIN, l.dst);
+		number = bp_fib_lookup(l.f, l.vrf, l.dst);
 		found = longest_route(&l, &route);
 	}
 	if (found)

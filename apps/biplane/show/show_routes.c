@@ -58,6 +58,31 @@ static void write_text(const struct bp_route_list *l, const struct bp_interface_
 	bp_show_refused(get(&f->control->nexthops_refused), "next hops", out);
 }
 
+bool bp_show_routes_filter(
+	const struct bp_show_source *s, struct bp_fib_filter *out, char *err, size_t err_size)
+{
+	struct bp_interface_names names;
+
+	*out = s->filter;
+	if (!s->vrf)
+		return true;
+	out->one_vrf = true;
+	out->vrf = BP_VRF_MAIN;
+	if (strcmp(s->vrf, "main") == 0)
+		return true;
+	bp_interface_names_read(&s->shm->fib, &names);
+	for (unsigned vrf = 1; vrf <= BP_MAX_VRFS; vrf++) {
+		if (strcmp(names.vrf[vrf], s->vrf) != 0 || s->vrf[0] == '\0')
+			continue;
+		out->vrf = (uint8_t)vrf;
+		return true;
+	}
+	snprintf(err, err_size,
+		"no VRF '%s' with a routed interface (`biplane show interfaces` lists them)",
+		s->vrf);
+	return false;
+}
+
 static int write_lookup(const struct bp_show_source *s, bool json, bool compact, FILE *out,
 	char *err, size_t err_size)
 {
@@ -78,13 +103,16 @@ static int write_routes(const struct bp_show_source *s, bool json, bool compact,
 	char *err, size_t err_size)
 {
 	struct bp_interface_names names;
+	struct bp_fib_filter filter;
 	struct bp_route_list l;
 	bool complete = true;
 
 	if (s->address.family)
 		return write_lookup(s, json, compact, out, err, err_size);
+	if (!bp_show_routes_filter(s, &filter, err, err_size))
+		return -1;
 	snprintf(err, err_size, "not enough memory");
-	if (bp_route_list_read(&l, &s->shm->fib, &s->filter))
+	if (bp_route_list_read(&l, &s->shm->fib, &filter))
 		return -1;
 	bp_interface_names_read(&s->shm->fib, &names);
 	if (json)
@@ -103,4 +131,5 @@ const struct bp_show_view bp_show_routes = {
 	.diff = bp_fib_diff_routes,
 	.takes_family = true,
 	.takes_prefix = true,
+	.takes_vrf = true,
 };

@@ -96,6 +96,46 @@ static void routes_as_json(void **state)
 	free(text);
 }
 
+static void routes_of_vrfs(void **state)
+{
+	const struct bp_vrf_info blue = {.table = 10, .name = "blue"}, unnamed = {.table = 20};
+	struct bp_route r = {.prefix = prefix("10.2.0.0/16"),
+		.protocol = 4,
+		.n_hops = 1,
+		.hop = {{.interface = LAN, .weight = 1}}};
+	struct bp_fib_filter filter;
+
+	(void)state;
+	assert_int_equal(bp_fib_vrf_set(writer, 1, &blue), BP_FIB_DONE);
+	assert_int_equal(bp_fib_vrf_set(writer, 2, &unnamed), BP_FIB_DONE);
+	r.prefix.vrf = 1;
+	put(&r);
+	r.hop[0].interface = WAN;
+	r.prefix.vrf = 2;
+	put(&r);
+	r.prefix.vrf = BP_VRF_MAIN;
+	put(&r);
+	assert_routes("10.2.0.0/16 dev wan proto static\n"
+		      "10.2.0.0/16 dev lan vrf blue proto static\n"
+		      "10.2.0.0/16 dev wan vrf vrf2 proto static\n");
+	source.vrf = "blue";
+	assert_routes("10.2.0.0/16 dev lan vrf blue proto static\n");
+	source.address = address("10.2.0.9");
+	assert_routes("10.2.0.9: 10.2.0.0/16 dev lan vrf blue proto static\n"
+		      "\tpunt (no_neighbor) dev lan\n");
+	source.vrf = NULL;
+	assert_routes("10.2.0.9: 10.2.0.0/16 dev wan proto static\n\tpunt (no_neighbor) dev wan\n");
+	source.address.family = 0;
+	source.vrf = "main";
+	assert_routes("10.2.0.0/16 dev wan proto static\n");
+	source.vrf = "vrf";
+	assert_false(bp_show_routes_filter(&source, &filter, err, sizeof(err)));
+	assert_non_null(strstr(err, "no VRF 'vrf'"));
+	source.vrf = "";
+	assert_false(bp_show_routes_filter(&source, &filter, err, sizeof(err)));
+	source.vrf = NULL;
+}
+
 static void one_address_as_a_worker_finds_it(void **state)
 {
 	(void)state;
@@ -320,6 +360,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(routes_as_ip_writes_them),
 		CASE(routes_of_next_hop_objects),
+		CASE(routes_of_vrfs),
 		CASE(routes_as_json),
 		CASE(one_address_as_a_worker_finds_it),
 		CASE(neighbors_are_listed_in_order),
