@@ -13,7 +13,7 @@ from lab import Lab, wait_until
 FIRST_SLOT = 8  # as scripts/vm has it
 KINDS = ("e1000e", "vmxnet3", "virtio")
 SPACES = ("gw", "dev", "cloud", "edge", "wan", *(f"{side}-{kind}" for kind in KINDS for side in ("dev", "cloud")))
-MODULES = ("vfio-pci", "virtio_net", "vhost_net", "tun", "8021q", "veth", "bridge", "sch_netem")
+MODULES = ("vfio-pci", "virtio_net", "vhost_net", "tun", "8021q", "vrf", "veth", "bridge", "sch_netem")
 HUGEPAGES = 400  # of 2 MiB
 
 
