@@ -35,8 +35,8 @@ static uint64_t bounded_routes(uint32_t n)
  * ones at most one line each, and the rare prefixes of more than 28 bits a second one; five lines
  * per four routes exceed the need of any table that is not built to exhaust it. IPv6: a path of
  * nodes below the first 16 bits, which nearby prefixes mostly share; four lines per route are the
- * worst case of real tables of /32 to /64. A route that does not fit is rejected, counted, and
- * forwarded by the kernel.
+ * worst case of real tables of /32 to /64. In a VRF, whose first node has 16 bits, IPv4 routes need
+ * up to one line more. A route that does not fit is rejected, counted, and forwarded by the kernel.
  */
 static uint64_t lines_for(uint64_t routes4, uint64_t routes6)
 {

@@ -105,6 +105,16 @@ static bool any_tentative(const struct bp_sync *s)
 	return found;
 }
 
+/* The kernel has forgotten the VRF of an interface that was gone, as it has the addresses. */
+static void join_vrf(struct bp_sync *s, unsigned i, uint32_t ifindex)
+{
+	const struct bp_nl_interface *own = &s->cache->own[i];
+
+	if (own->info.vrf != BP_VRF_MAIN && own->info.vrf <= BP_MAX_VRFS)
+		bp_interfaces_join_vrf(&s->interfaces, ifindex, own->kernel_name,
+			s->cache->vrf[own->info.vrf].name);
+}
+
 /* Configures the interfaces that are back: the hold waits for the addresses and routes that
  * follow. */
 static bool all_back(struct bp_sync *s)
@@ -120,6 +130,7 @@ static bool all_back(struct bp_sync *s)
 		all = all && info.ifindex != 0;
 		if (info.ifindex == 0 || info.ifindex == s->set_up[i])
 			continue;
+		join_vrf(s, i, info.ifindex);
 		bp_interfaces_set_up(&s->interfaces, i, &info);
 		s->set_up[i] = info.ifindex;
 	}

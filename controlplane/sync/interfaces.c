@@ -122,6 +122,27 @@ static int set_link(struct bp_interfaces *s, uint32_t ifindex, uint32_t mtu, boo
 	return bp_netlink_request(s->requests, m);
 }
 
+void bp_interfaces_join_vrf(
+	struct bp_interfaces *s, uint32_t ifindex, const char *name, const char *vrf)
+{
+	struct nl_msg *m = nlmsg_alloc_simple(RTM_NEWLINK, 0);
+	const struct ifinfomsg ifi = {.ifi_index = (int)ifindex};
+	const unsigned master = if_nametoindex(vrf);
+	int error = master == 0 ? -ENODEV : -ENOMEM;
+
+	if (master != 0 && m != NULL &&
+		nlmsg_append(m, (void *)(uintptr_t)&ifi, sizeof(ifi), NLMSG_ALIGNTO) >= 0 &&
+		nla_put_u32(m, IFLA_MASTER, master) >= 0)
+		error = bp_netlink_request(s->requests, m);
+	else
+		nlmsg_free(m);
+	if (error != 0)
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_STR("interface", name), BP_LOG_STR("vrf", vrf)),
+			"kernel interface cannot be put into its VRF %s: %s", vrf,
+			strerror(-error));
+}
+
 static void last_address(uint8_t bytes[4], unsigned length)
 {
 	for (unsigned bit = length; bit < 32; bit++)

@@ -31,6 +31,10 @@ bool bp_interfaces_held(const struct bp_config *c, unsigned i);
 /* Creates or joins the taps that are not held yet. */
 void bp_interfaces_hold(struct bp_interfaces *s);
 
+/* Puts a new kernel interface into the VRF of this name. Errors are logged. Before the addresses:
+ * the kernel has their routes in the table of the VRF then. */
+void bp_interfaces_join_vrf(
+	struct bp_interfaces *s, uint32_t ifindex, const char *name, const char *vrf);
 /* Configures a new kernel interface: MTU, addresses, forwarding, and up. Errors are logged with the
  * remedy. */
 void bp_interfaces_set_up(
