@@ -61,7 +61,7 @@ void bp_nl_vrfs_publish(struct bp_nl_cache *cache)
 bool bp_nl_vrfs_waiting(const struct bp_nl_cache *cache)
 {
 	for (unsigned n = 1; cache->vrfs_refused != 0 && n <= BP_MAX_VRFS; n++)
-		if (!cache->vrf[n].used)
+		if (!cache->vrf[n].used && cache->vrf[n].table != 0)
 			return true;
 	return false;
 }

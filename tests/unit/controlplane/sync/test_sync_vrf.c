@@ -288,6 +288,7 @@ static void masters_that_are_no_vrf(void **state)
 	is_there(f, l);
 	assert_int_equal(vrf_of(f, 0), BP_VRF_KERNEL);
 	assert_int_equal(f->cache->vrfs_refused, 1);
+	assert_false(bp_nl_vrfs_waiting(f->cache)); /* a load would change nothing */
 	is_there(f, lan);
 	assert_int_equal(f->cache->vrfs_refused, 0);
 }
