@@ -56,6 +56,11 @@ static void write_text(const struct bp_route_list *l, const struct bp_interface_
 	bp_show_refused(get(&f->control->routes4_refused), "IPv4 routes", out);
 	bp_show_refused(get(&f->control->routes6_refused), "IPv6 routes", out);
 	bp_show_refused(get(&f->control->nexthops_refused), "next hops", out);
+	if (get(&f->control->vrfs_refused) != 0)
+		fprintf(out,
+			"warning: %u interfaces are in VRFs that are not copied (at most %u): the "
+			"kernel forwards their packets\n",
+			(unsigned)get(&f->control->vrfs_refused), BP_MAX_VRFS);
 }
 
 bool bp_show_routes_filter(
@@ -68,8 +73,6 @@ bool bp_show_routes_filter(
 		return true;
 	out->one_vrf = true;
 	out->vrf = BP_VRF_MAIN;
-	if (strcmp(s->vrf, "main") == 0)
-		return true;
 	bp_interface_names_read(&s->shm->fib, &names);
 	for (unsigned vrf = 1; vrf <= BP_MAX_VRFS; vrf++) {
 		if (strcmp(names.vrf[vrf], s->vrf) != 0 || s->vrf[0] == '\0')
@@ -77,6 +80,8 @@ bool bp_show_routes_filter(
 		out->vrf = (uint8_t)vrf;
 		return true;
 	}
+	if (strcmp(s->vrf, "main") == 0) /* unless a VRF has this name */
+		return true;
 	snprintf(err, err_size,
 		"no VRF '%s' with a routed interface (`biplane show interfaces` lists them)",
 		s->vrf);
