@@ -6,6 +6,7 @@ A rule is its mapping in the configuration. Times are in milliseconds, payloads 
 import json
 import math
 import re
+import struct
 
 import items
 import sparkplug
@@ -101,6 +102,12 @@ def verdicts(rule, values):
             down is not None and any(holds(down, v) and not holds(up, v) for v in values), None)
 
 
+def stored(value):
+    """A value as the deadband compares it: without the lowest two bits of its fraction (docs/reference/rules.md)."""
+    word, = struct.unpack("<Q", struct.pack("<d", value))
+    return struct.unpack("<d", struct.pack("<Q", word & ~3))[0]
+
+
 class Pair:
     """The state of a rule and a topic."""
 
@@ -124,7 +131,7 @@ class Pair:
         if self.raised and up:
             if not self.every or quiet:
                 return []
-            if "deadband" in self.rule and abs(value - self.last_value) <= self.rule["deadband"]:
+            if "deadband" in self.rule and abs(stored(value) - stored(self.last_value)) <= self.rule["deadband"]:
                 return []
             return self.send("raised", value, now)
         if self.raised:
