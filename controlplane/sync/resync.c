@@ -29,8 +29,9 @@ static void after_ns(struct event *e, uint64_t ns)
 
 void bp_sync_resync_soon(struct bp_sync *s, const char *why)
 {
-	uint64_t now = bp_mono_ns(), wait = SOON_NS, took = s->ended_ns - s->begun_ns;
-	uint64_t pause = PAUSE_TIMES * took > PAUSE_NS ? PAUSE_TIMES * took : PAUSE_NS;
+	const uint64_t now = bp_mono_ns(), by_time = PAUSE_TIMES * s->took_ns;
+	const uint64_t pause = by_time > PAUSE_NS ? by_time : PAUSE_NS;
+	uint64_t wait = SOON_NS;
 
 	if (s->wanted)
 		return;
@@ -82,6 +83,12 @@ void bp_sync_load(struct bp_sync *s)
 	bp_sync_read_events(s);
 }
 
+static void load_ended(struct bp_sync *s)
+{
+	s->ended_ns = bp_mono_ns();
+	s->took_ns = s->ended_ns - s->begun_ns;
+}
+
 static void dump_failed(struct bp_sync *s, int error)
 {
 	bp_log_limited(&s->log_memory, BP_LOG_WARNING,
@@ -91,7 +98,7 @@ static void dump_failed(struct bp_sync *s, int error)
 	bp_nl_cache_free(s->next);
 	s->next = NULL;
 	s->phase = s->cache != NULL ? SYNC_PUBLISHING : SYNC_DRAINING;
-	s->ended_ns = bp_mono_ns();
+	load_ended(s);
 	s->wanted = true;
 	s->why = "the last attempt failed";
 	after_ns(s->later, 1000000000u);
@@ -239,7 +246,7 @@ void bp_sync_retry_rejected(struct bp_sync *s)
 
 static void log_load(struct bp_sync *s, uint32_t swept)
 {
-	const uint64_t ms = (s->ended_ns - s->begun_ns) / 1000000u;
+	const uint64_t ms = s->took_ns / 1000000u;
 
 	if (s->loads == 1)
 		bp_log_event(BP_LOG_INFO,
@@ -263,11 +270,10 @@ static void published(struct bp_sync *s)
 	if (s->sweeping) {
 		swept = bp_fib_sweep(s->to.writer, BP_ORIGIN_KERNEL);
 		s->sweeping = false;
-		s->ended_ns = bp_mono_ns();
+		load_ended(s);
 		if (s->loads++ > 0)
 			atomic_fetch_add_explicit(&g->cp_sync_resyncs, 1, memory_order_relaxed);
-		atomic_store_explicit(
-			&g->cp_sync_loaded_ns, s->ended_ns - s->begun_ns, memory_order_relaxed);
+		atomic_store_explicit(&g->cp_sync_loaded_ns, s->took_ns, memory_order_relaxed);
 		log_load(s, swept);
 	}
 	/* the running load cannot cover a request that arrived during it */

@@ -43,7 +43,8 @@ struct bp_sync {
 	uint32_t cursor;                /* position of the publication */
 	bool sweeping;                  /* entries that are not published are deleted afterwards */
 	uint64_t begun_ns;              /* monotonic: the running load, or the last one */
-	uint64_t ended_ns;              /* 0: none yet */
+	uint64_t ended_ns;              /* of the last one, 0: none yet */
+	uint64_t took_ns;               /* duration of the last one */
 	uint64_t begun;                 /* loads, including aborted ones */
 	uint64_t loads;                 /* completed */
 	bool wanted;                    /* a resync is requested */

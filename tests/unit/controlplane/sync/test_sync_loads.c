@@ -52,6 +52,25 @@ static void wanted_while_loading(void **state)
 	assert_true(rig_same_as_kernel(r));
 }
 
+/* The last load ended long before this one began, in terms of the time since the machine started.
+ */
+static void wanted_while_publishing_after_a_pause(void **state)
+{
+	struct sync_rig *r = *state;
+	uint64_t before;
+
+	sync_rig_start(r);
+	RUN_UNTIL(r, sync_rig_synced(r));
+	before = atomic_load(&r->control->cp_sync_resyncs);
+	r->sync->ended_ns /= 8;
+	r->sync->begun_ns = r->sync->ended_ns - 1;
+	bp_sync_load(r->sync);
+	RUN_UNTIL(r, r->sync->phase == SYNC_PUBLISHING);
+	bp_sync_resync_soon(r->sync, "test");
+	RUN_UNTIL(r, atomic_load(&r->control->cp_sync_resyncs) >= before + 2);
+	RUN_UNTIL(r, sync_rig_synced(r));
+}
+
 /* Without a part that failed and is to be tried again. */
 static void until_synced(struct sync_rig *r)
 {
@@ -104,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(the_last_address_goes),
 		RIG_TEST(wanted_while_loading),
+		RIG_TEST(wanted_while_publishing_after_a_pause),
 		RIG_TEST(begun_again_amid_a_dump),
 		RIG_TEST(lost_between_two_dumps),
 	};
