@@ -145,7 +145,7 @@ static void midstream_is_reported_until_proven(void **state)
 /* An invalid or missing table is no fault. */
 static void random_tables(void **state)
 {
-	static uint8_t memory[4096];
+	static _Alignas(64) uint8_t memory[4096]; /* as a segment */
 	struct bp_unread_scan s = {0};
 	uint64_t random = 7;
 
