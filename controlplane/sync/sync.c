@@ -211,8 +211,9 @@ static void log_refused_vrfs(struct bp_sync *s)
 		bp_log_limited(&s->log_refused, BP_LOG_WARNING,
 			BP_LOG_FIELDS(BP_LOG_NUM("interfaces", refused),
 				BP_LOG_NUM("limit", BP_MAX_VRFS)),
-			"interfaces in VRFs beyond the limit: the kernel forwards their packets; "
-			"use fewer VRFs");
+			"interfaces in VRFs that are not copied: the kernel forwards their "
+			"packets; "
+			"use no more VRFs than the limit, and not table 255 (local)");
 	s->vrfs_refused = refused;
 	if (bp_nl_vrfs_waiting(s->cache))
 		bp_sync_resync_soon(s, "a VRF has no number");
