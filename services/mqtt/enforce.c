@@ -496,6 +496,14 @@ void bp_enforce_spoofed(struct bp_mqtt_worker *in)
 		drop(in, BP_C_DROP_POLICY_SPOOFED);
 }
 
+bool bp_enforce_is_ambiguous(struct bp_mqtt_worker *in, const struct bp_frame *frame)
+{
+	if (in->enforced == NULL || !bp_mqtt_worker_is_ambiguous(in, frame->sport, frame->dport))
+		return false;
+	drop(in, BP_C_DROP_POLICY_NOT_INSPECTED);
+	return true;
+}
+
 void bp_enforce_refuse(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	struct bp_enforced *e = in->enforced;
@@ -535,7 +543,7 @@ static void not_followed(struct bp_mqtt_worker *in, const struct bp_frame *f)
 		drop(in, BP_C_DROP_POLICY_NOT_READ);
 		return;
 	}
-	if (f->payload_len == 0)
+	if (f->payload_len == 0 || in->enforced->verdict == BP_FRAME_DROP)
 		return;
 	bp_tally(in, fails_closed(in) ? BP_C_POLICY_FAILED_CLOSED : BP_C_POLICY_FAILED_OPEN);
 	if (fails_closed(in))

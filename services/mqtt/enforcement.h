@@ -14,6 +14,9 @@ void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 
 /* With or without in->enforced. The segment is not one of the broker. */
 void bp_enforce_spoofed(struct bp_mqtt_worker *in);
+/* Likewise. Whether the segment is between two inspected ports, and so not forwarded: both of its
+ * directions may be those of a client. */
+bool bp_enforce_is_ambiguous(struct bp_mqtt_worker *in, const struct bp_frame *frame);
 /* The packet that is being read is refused: its connection ends. */
 void bp_enforce_refuse(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* Bytes of the client behind the end of its stream, which a DISCONNECT or the broker's FIN is: they

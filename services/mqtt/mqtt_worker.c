@@ -253,20 +253,25 @@ void bp_mqtt_worker_begin(struct bp_mqtt_worker *in, const struct bp_ruleset *ru
 	in->table.header->now = in->now_ticks;
 }
 
+static bool is_inspected(const struct bp_mqtt_worker *in, uint16_t port)
+{
+	for (uint32_t i = 0; i < in->n_ports; i++)
+		if (port == in->port[i])
+			return true;
+	return false;
+}
+
+/* The destination first: a client that uses an inspected port as its own is no broker. */
 bool bp_mqtt_worker_inspects(
 	const struct bp_mqtt_worker *in, uint16_t sport, uint16_t dport, bool *to_broker)
 {
-	for (uint32_t i = 0; i < in->n_ports; i++) {
-		if (dport == in->port[i]) {
-			*to_broker = true;
-			return true;
-		}
-		if (sport == in->port[i]) {
-			*to_broker = false;
-			return true;
-		}
-	}
-	return false;
+	*to_broker = is_inspected(in, dport);
+	return *to_broker || is_inspected(in, sport);
+}
+
+bool bp_mqtt_worker_is_ambiguous(const struct bp_mqtt_worker *in, uint16_t sport, uint16_t dport)
+{
+	return is_inspected(in, sport) && is_inspected(in, dport);
 }
 
 /* A walk's share of expiry: small against a burst, enough for any rate of new connections. */

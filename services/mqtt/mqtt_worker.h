@@ -136,6 +136,9 @@ struct bp_mqtt_worker {
 	uint32_t event_interval, events_of[BP_EVENTS_KINDS];
 };
 
+/* Either end of the connection may be the broker: both ports are inspected. */
+bool bp_mqtt_worker_is_ambiguous(const struct bp_mqtt_worker *in, uint16_t sport, uint16_t dport);
+
 static inline void bp_tally(struct bp_mqtt_worker *in, bp_counter_t c)
 {
 	in->counters->v[c]++;

@@ -447,6 +447,8 @@ static bool is_broker(const struct bp_mqtt_worker *in, const struct bp_frame *f)
  */
 static bool may_prove(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_flow *flow)
 {
+	if (bp_enforce_is_ambiguous(in, f))
+		return false;
 	if (in->n_brokers != 0 && !is_broker(in, f)) {
 		bp_tally(in, BP_C_SEG_OTHER_BROKER);
 		return false;

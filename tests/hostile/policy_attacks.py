@@ -38,15 +38,15 @@ class Network:
 class Peer:
     """A client and its broker. Positions are bytes of the stream; 0 is the first one."""
 
-    def __init__(self, network, number, ip6=False, port=PORT, vlan=(), isn=1000):
-        self.network, self.ip6, self.port, self.vlan, self.isn = network, ip6, port, vlan, isn
+    def __init__(self, network, number, ip6=False, port=PORT, vlan=(), isn=1000, source=20000):
+        self.network, self.ip6, self.port, self.vlan, self.isn, self.source = network, ip6, port, vlan, isn, source
         self.client = bytes.fromhex("fd00") + bytes(12) + struct.pack("!H", number) if ip6 else bytes((10, 2, number >> 8, number & 255))
         self.broker = bytes.fromhex("fd00") + bytes(13) + b"\xff" if ip6 else b"\x0a\0\0\x09"
         self.at = self.told = 0  # positions of both streams
         self.isns = []  # of its connections
 
     def tcp(self, from_client, flags, seq, ack, data=b"", options=b"", urgent=0, window=65535, bad_sum=False):
-        ports = (20000, self.port) if from_client else (self.port, 20000)
+        ports = (self.source, self.port) if from_client else (self.port, self.source)
         ips = self.client + self.broker if from_client else self.broker + self.client
         head = struct.pack("!HHIIBBHHH", *ports, seq & 0xFFFFFFFF, ack & 0xFFFFFFFF, (5 + len(options) // 4) << 4, flags, window, 0, urgent)
         segment = head + options + data
@@ -453,6 +453,15 @@ def in_a_tunnel(p):
     return ALLOWED
 
 
+def between_inspected_ports(p):
+    """The client's own port is one of the brokers: its segments look like those of a broker"""
+    if p.port == WEBSOCKET_PORT:
+        in_websocket(p)
+    else:
+        no_evasion(p)
+    return []
+
+
 def mask(data):
     key = b"\x12\x34\x56\x78"
     return key + bytes(b ^ key[i % 4] for i, b in enumerate(data))
@@ -555,6 +564,9 @@ NAMED |= {
     "header_of_websocket_in_single_bytes": (websocket_header_in_single_bytes, {"port": WEBSOCKET_PORT}),
     "header_of_websocket_with_each_cut": (websocket_header_with_each_cut, {"port": WEBSOCKET_PORT}),
     "pong_of_websocket": (in_a_pong, {"port": WEBSOCKET_PORT}),
+    "from_the_port_of_the_broker": (between_inspected_ports, {"source": PORT}),
+    "from_the_port_of_websocket": (between_inspected_ports, {"source": WEBSOCKET_PORT}),
+    "from_the_port_of_the_broker_to_websocket": (between_inspected_ports, {"port": WEBSOCKET_PORT, "source": PORT}),
 }
 for name_, link_ in (("ip6", IP6), ("vlan", TAGGED), ("priority_tag", PRIORITY), ("two_tags", STACKED)):
     for f_ in (no_evasion, single_bytes, overlap_with_what_was_forwarded, retransmission_with_other_bytes, connect_and_publish_in_one_segment,

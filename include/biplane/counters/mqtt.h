@@ -27,7 +27,7 @@
 	X(DROP_POLICY_UNJUDGED, DROP, "policy_unjudged",                                           \
 		"MQTT policy, fail: closed: connections that are not inspected")                   \
 	X(DROP_POLICY_NOT_INSPECTED, DROP, "policy_not_inspected",                                 \
-		"MQTT policy: fragments, and frames that cannot be read")                          \
+		"MQTT policy: fragments, unreadable frames, two inspected TCP ports")              \
 	X(DROP_POLICY_NOT_READ, DROP, "policy_not_read",                                           \
 		"MQTT policy: segments of a client that are not valid, or before their turn")      \
 	X(DROP_POLICY_AHEAD, DROP, "policy_ahead",                                                 \
