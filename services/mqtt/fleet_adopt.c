@@ -195,13 +195,13 @@ bool bp_fleet_ask_lost(struct bp_mqtt_worker *in, struct bp_flow *f)
 	return bp_fleet_returned(f);
 }
 
-/* Neither number is near those here: the segment is of another connection, or forged. */
+/* A number is not near those here: the segment is of another connection, or forged. Not both must
+ * be: an end that uses the addresses of its last connection again soon continues a little above its
+ * numbers (RFC 9293 3.10.7.4: TIME-WAIT), the other end anywhere. */
 static bool is_elsewhere(const struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
 {
-	const uint32_t seq = frame->seq - f->next[dir], ack = frame->ack - f->next[!dir];
-
-	return seq + BP_FLEET_ELSEWHERE > 2 * BP_FLEET_ELSEWHERE &&
-	       ack + BP_FLEET_ELSEWHERE > 2 * BP_FLEET_ELSEWHERE &&
+	return (!bp_fleet_is_near(frame->seq, f->next[dir]) ||
+		       !bp_fleet_is_near(frame->ack, f->next[!dir])) &&
 	       !(f->pending & BP_FLOW_PUSHED_EITHER);
 }
 
@@ -224,7 +224,7 @@ void bp_fleet_ask_returned(
 		acked > BP_SEQ_OUTSIDE || (f->pending & BP_FLOW_HELD(dir)) || !may_return(in, f))
 		return;
 	bp_fleet_ask(in, f);
-	/* far ahead in both directions: another connection's numbers can be that, too */
+	/* far ahead: another connection's numbers can be that, too */
 	if (is_elsewhere(f, frame, dir))
 		note_numbers(f, frame, dir);
 }

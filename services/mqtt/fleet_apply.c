@@ -347,19 +347,22 @@ void bp_fleet_adopt_returned(
 	end(in, f, f->proof);
 }
 
-/* Of a connection that was met midway, the initial numbers are unknown: if it is the same one, so
- * far ahead in both directions, the next segment meets it midway again, and the record continues
- * it. */
+/* Of a connection that was met midway, the initial numbers are unknown: then both must be far from
+ * those here. If it is the same one, so far ahead in both directions, the next segment meets it
+ * midway again, and the record continues it. */
 bool bp_fleet_is_replaced(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const struct bp_connection_record *r)
 {
-	const bool same = ((f->proof & r->proof) & BP_FLOW_HANDSHAKE) && !is_another(f, r);
-	bool fits = f->resync[1].valid; /* bp_fleet_ask_replaced() */
+	const bool known = (f->proof & r->proof) & BP_FLOW_HANDSHAKE;
+	bool fits = f->resync[1].valid && !(known && !is_another(f, r));
 
-	for (unsigned dir = 0; dir < 2; dir++)
-		fits &= f->resync[dir].expect_seq - r->next[dir] + BP_FLEET_ELSEWHERE <=
-			2 * BP_FLEET_ELSEWHERE;
-	return fits && !(f->flags & BP_FLOW_CLOSED) && !same &&
+	for (unsigned dir = 0; dir < 2; dir++) {
+		const uint32_t seq = f->resync[dir].expect_seq; /* bp_fleet_ask_replaced() */
+
+		fits &= bp_fleet_is_near(seq, r->next[dir]) &&
+			(known || !bp_fleet_is_near(seq, f->next[dir]));
+	}
+	return fits && !(f->flags & BP_FLOW_CLOSED) &&
 	       in->now_ticks - f->seen > BP_FLEET_RETURN_TICKS;
 }
 

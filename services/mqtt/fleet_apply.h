@@ -12,6 +12,10 @@
 #define BP_FLEET_RETURN_TICKS (bp_ticks(250000000ull))
 /* Numbers so far from those of a connection are of another one. */
 #define BP_FLEET_ELSEWHERE (1u << 20)
+static inline bool bp_fleet_is_near(uint32_t a, uint32_t b)
+{
+	return a - b + BP_FLEET_ELSEWHERE <= 2 * BP_FLEET_ELSEWHERE;
+}
 
 /* When the last answer came, in units of about BP_FLEET_RETURN_TICKS. Segments that do not fit
  * leave `seen` as it is: without this time, each of them would ask again. Of a flow that is not
