@@ -374,6 +374,12 @@ bool bp_alarm_copies_states_known(struct bp_alarm_copies *c)
 	return bp_shared_states_known(c->states);
 }
 
+void bp_alarm_copies_holds_wait_for(struct bp_alarm_copies *c,
+	bool (*passed)(void *arg, const struct bp_stream_place *p), void *arg)
+{
+	bp_shared_states_holds_wait_for(c->states, passed, arg);
+}
+
 void bp_alarm_copies_hold(struct bp_alarm_copies *c, const void *bytes, uint32_t len)
 {
 	bp_shared_states_hold(c->states, bytes, len);

@@ -39,6 +39,10 @@ void bp_alarm_copies_free(struct bp_alarm_copies *c);
  * have raised and cleared until a moment ago. Not so after a pause of this process. Without Redis
  * they cannot be known: true. */
 bool bp_alarm_copies_states_known(struct bp_alarm_copies *c);
+/* Changes of holds are stored once passed(arg, place) is true: bp_shared_holds_wait_for(). */
+struct bp_stream_place;
+void bp_alarm_copies_holds_wait_for(struct bp_alarm_copies *c,
+	bool (*passed)(void *arg, const struct bp_stream_place *p), void *arg);
 /* A hold that a worker has changed; the bytes are untrusted. */
 void bp_alarm_copies_hold(struct bp_alarm_copies *c, const void *bytes, uint32_t len);
 /* Adds an object to the answer of the command status. */

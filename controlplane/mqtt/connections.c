@@ -82,7 +82,9 @@ static void write_done(void *arg, enum bp_fleet_result result)
 {
 	struct pending *p = arg;
 
-	if (result == BP_FLEET_LOST)
+	if (result == BP_FLEET_STORED)
+		bp_exporter_stored(p->c->exporter, &p->ref);
+	else if (result == BP_FLEET_LOST)
 		bp_exporter_again(p->c->exporter, &p->ref);
 	else if (result == BP_FLEET_SUPERSEDED)
 		bp_exporter_refused(p->c->exporter, &p->ref);
@@ -362,6 +364,11 @@ void bp_connections_on_hold(struct bp_connections *c,
 {
 	c->hold = hold;
 	c->hold_arg = arg;
+}
+
+bool bp_connections_passed(struct bp_connections *c, const struct bp_stream_place *p)
+{
+	return bp_exporter_has_passed(c->exporter, p);
 }
 
 void bp_connections_free(struct bp_connections *c)

@@ -29,6 +29,9 @@ void bp_connections_wait_for(struct bp_connections *c, bool (*known)(void *arg),
 /* For changes of holds that workers report; the bytes are untrusted. */
 void bp_connections_on_hold(struct bp_connections *c,
 	void (*hold)(void *arg, const void *bytes, uint32_t len), void *arg);
+/* Whether no other gateway reads this packet again: bp_exporter_has_passed(). */
+struct bp_stream_place;
+bool bp_connections_passed(struct bp_connections *c, const struct bp_stream_place *p);
 /* After bp_fleet_state_free(), which answers what is pending. NULL: no effect. */
 void bp_connections_free(struct bp_connections *c);
 /* At the end of the process: queues the last state of all connections. */

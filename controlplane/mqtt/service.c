@@ -59,6 +59,11 @@ static void hold_changed(void *copies, const void *bytes, uint32_t len)
 	bp_alarm_copies_hold(copies, bytes, len);
 }
 
+static bool packet_passed(void *connections, const struct bp_stream_place *p)
+{
+	return bp_connections_passed(connections, p);
+}
+
 static int start(void *state, char *err, size_t err_size)
 {
 	struct mqtt *m = state;
@@ -84,6 +89,7 @@ static int start(void *state, char *err, size_t err_size)
 		return -1;
 	bp_connections_wait_for(m->connections, states_known, m->copies);
 	bp_connections_on_hold(m->connections, hold_changed, m->copies);
+	bp_alarm_copies_holds_wait_for(m->copies, packet_passed, m->connections);
 	return 0;
 }
 

@@ -36,7 +36,8 @@ struct hold {
 	uint64_t rule_uid, hold;
 	uint64_t number; /* of the last change: its Unix time, as of a transition */
 	uint64_t changed_ns;
-	uint16_t client; /* bp_client_share(); 0: it has no share of a client */
+	struct bp_stream_place place; /* own: of the packet that has made the last change */
+	uint16_t client;              /* bp_client_share(); 0: it has no share of a client */
 	uint16_t topic_len;
 	uint8_t list;
 	bool own, offered; /* own: the last change is of this gateway */
@@ -51,6 +52,8 @@ struct bp_shared_holds {
 	struct holds list[LISTS], offers;
 	struct hold *bucket[BUCKETS];
 	struct bp_client_shares shares;
+	bool (*passed)(void *arg, const struct bp_stream_place *p); /* NULL: changes do not wait */
+	void *passed_arg;
 	uint32_t n;
 	bool read; /* all changes in Redis, since the connection */
 };
@@ -150,13 +153,16 @@ static bool take(struct bp_shared_holds *h, struct hold *e, uint16_t client)
 
 /* Newer than what is known of the pair. The worker has it: nothing is offered. False: it is older,
  * or the same. */
-static bool set_own(struct bp_shared_holds *h, struct hold *e, uint64_t number, uint64_t hold)
+static bool set_own(struct bp_shared_holds *h, struct hold *e, const struct bp_hold_report *r)
 {
-	if (number < e->number || (e->number != 0 && hold == e->hold))
+	const uint64_t number = r->unix_ns >> BP_TRANSITION_SHIFT;
+
+	if (number < e->number || (e->number != 0 && r->hold == e->hold))
 		return false;
 	/* two changes can have one time */
 	e->number = number > e->number ? number : e->number + 1;
-	e->hold = hold;
+	e->hold = r->hold;
+	e->place = r->place;
 	e->own = true;
 	withdraw(h, e);
 	return true;
@@ -164,7 +170,6 @@ static bool set_own(struct bp_shared_holds *h, struct hold *e, uint64_t number, 
 
 static void change(struct bp_shared_holds *h, const struct bp_hold_report *r, const char *topic)
 {
-	const uint64_t number = r->unix_ns >> BP_TRANSITION_SHIFT;
 	const uint16_t client = bp_client_share(&h->shares, r->client_ip, r->ip6);
 	char uid[BP_ALARM_UID_TEXT];
 	struct hold *e;
@@ -181,10 +186,10 @@ static void change(struct bp_shared_holds *h, const struct bp_hold_report *r, co
 	if (e == NULL || !take(h, e, client)) {
 		h->owner.counters->client_full++;
 		if (e != NULL)
-			(void)set_own(h, e, number, r->hold);
+			(void)set_own(h, e, r);
 		return;
 	}
-	if (!set_own(h, e, number, r->hold) || e->list == DUE)
+	if (!set_own(h, e, r) || e->list == DUE)
 		return;
 	e->changed_ns = bp_mono_ns();
 	move(h, e, DUE);
@@ -298,9 +303,13 @@ static void send_due(struct bp_shared_holds *h, struct bp_alarm_store *store)
 		e = TAILQ_FIRST(&h->list[DUE]);
 		if (e == NULL || now - e->changed_ns < BP_HOLDS_COLLAPSE_NS)
 			return;
+		e->changed_ns = now;
+		if (h->passed != NULL && !h->passed(h->passed_arg, &e->place)) {
+			move(h, e, DUE);
+			continue;
+		}
 		send_one(h, e, store);
 		h->owner.counters->holds++;
-		e->changed_ns = now;
 		move(h, e, KNOWN);
 		if (e->hold == 0)
 			set_client(h, e, 0); /* the client has the place for another one */
@@ -374,6 +383,13 @@ struct bp_shared_holds *bp_shared_holds_new(
 		TAILQ_INIT(&h->list[i]);
 	TAILQ_INIT(&h->offers);
 	return h;
+}
+
+void bp_shared_holds_wait_for(struct bp_shared_holds *h,
+	bool (*passed)(void *arg, const struct bp_stream_place *p), void *arg)
+{
+	h->passed = passed;
+	h->passed_arg = arg;
 }
 
 void bp_shared_holds_free(struct bp_shared_holds *h)

@@ -12,12 +12,13 @@
 
 /*
  * Holds in progress, the same at all gateways of a fleet: workers report those that they change,
- * and the newest change of a pair of rule and topic goes to Redis after BP_HOLDS_COLLAPSE_NS. So a
- * hold is stored after the position of its connection, and no value counts twice when the
- * connection moves. A change of another gateway replaces an older one of this gateway. Those of
+ * and the newest change of a pair of rule and topic goes to Redis after BP_HOLDS_COLLAPSE_NS, and
+ * after the position of its connection: so no value counts twice when the connection moves. A
+ * change of another gateway replaces an older one of this gateway. Those of
  * this gateway are not offered to its worker, also after a restart of the control plane.
  */
 struct bp_shared_holds;
+struct bp_stream_place;
 
 #define BP_HOLDS_MAX 16384u       /* pairs; the one that changed first is forgotten */
 #define BP_HOLDS_CLIENT_MAX 1024u /* of one client address (IPv6: a /64), from this gateway */
@@ -34,6 +35,10 @@ struct bp_shared_holds_owner {
 /* NULL: no memory. */
 struct bp_shared_holds *bp_shared_holds_new(
 	struct bp_shm *shm, const struct bp_shared_holds_owner *owner);
+/* A change is sent once passed(arg, place) is true of the packet that has made it: no other gateway
+ * reads this packet again. Until then it is asked for each BP_HOLDS_COLLAPSE_NS. */
+void bp_shared_holds_wait_for(struct bp_shared_holds *h,
+	bool (*passed)(void *arg, const struct bp_stream_place *p), void *arg);
 void bp_shared_holds_free(struct bp_shared_holds *h);
 /* A report of a worker (struct bp_hold_report and a topic): untrusted. */
 void bp_shared_holds_report(struct bp_shared_holds *h, const void *bytes, uint32_t len);

@@ -411,6 +411,12 @@ void bp_shared_states_hold(struct bp_shared_states *s, const void *bytes, uint32
 	bp_shared_holds_report(s->holds, bytes, len);
 }
 
+void bp_shared_states_holds_wait_for(struct bp_shared_states *s,
+	bool (*passed)(void *arg, const struct bp_stream_place *p), void *arg)
+{
+	bp_shared_holds_wait_for(s->holds, passed, arg);
+}
+
 bool bp_shared_states_behind(const struct bp_shared_states *s)
 {
 	return !TAILQ_EMPTY(&s->list[TO_SEND]) || !TAILQ_EMPTY(&s->list[SENT]);

@@ -27,6 +27,9 @@ void bp_shared_states_free(struct bp_shared_states *s);
 
 /* A hold that a worker of this gateway has changed; untrusted. */
 void bp_shared_states_hold(struct bp_shared_states *s, const void *bytes, uint32_t len);
+struct bp_stream_place;
+void bp_shared_states_holds_wait_for(struct bp_shared_states *s,
+	bool (*passed)(void *arg, const struct bp_stream_place *p), void *arg);
 /* An alarm of this gateway, in the order of its ring; a private copy, which was checked. */
 void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a);
 /* For the owner of the store. */

@@ -173,6 +173,19 @@ static struct bp_hold_report *reserve(struct bp_ring *ring, uint32_t topic_len, 
 	return bp_ring_reserve(ring, size, mark);
 }
 
+static struct bp_stream_place place_of(
+	const struct bp_mqtt_worker *in, const struct bp_evaluated *of)
+{
+	/* the time of a window has passed: there is no connection */
+	if (of->client_id != NULL)
+		return (struct bp_stream_place){.slot = UINT32_MAX};
+	return (struct bp_stream_place){.slot = (uint32_t)(of->flow - in->table.flow),
+		.worker = (uint16_t)in->worker,
+		.life = of->flow->life,
+		.seq = of->seq,
+		.dir = of->dir};
+}
+
 void bp_fleet_hold_changed(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	const struct bp_evaluated *of, uint64_t topic_hash, const struct bp_rule_undo *undo)
 {
@@ -197,6 +210,7 @@ void bp_fleet_hold_changed(struct bp_mqtt_worker *in, const struct bp_rule *rule
 	*r = (struct bp_hold_report){.rule_uid = rule->uid,
 		.unix_ns = in->now_ns,
 		.hold = hold,
+		.place = place_of(in, of),
 		.topic_len = p->topic_len,
 		.ip6 = (of->flow->flags & BP_FLOW_IP6) != 0};
 	memcpy(r->client_ip, of->flow->client_ip, r->ip6 ? 16 : 4);

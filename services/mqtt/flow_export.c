@@ -7,17 +7,19 @@
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/peek.h"
 #include "services/mqtt/stream.h"
+#include "shm/mqtt/mqtt_tables.h"
 
 /* What the last record of a slot was made of. */
 struct exported {
 	struct bp_connection_key key;
 	uint64_t epoch;
-	uint32_t next[2];
+	uint32_t next[2], stored[2]; /* stored: in the fleet's state */
 	uint64_t known;
 	uint32_t seen, made; /* ticks */
 	uint32_t busy;       /* ticks: since then it has not rested; 0: it has */
 	uint16_t life;
 	bool has_record;
+	bool is_stored;
 	bool again;   /* the record was lost */
 	bool refused; /* another gateway has the connection */
 	bool claimed; /* and this one is to have it again */
@@ -76,8 +78,10 @@ void bp_exporter_free(struct bp_exporter *e)
 void bp_exporter_forget(struct bp_exporter *e)
 {
 	for (unsigned w = 0; w < e->workers; w++)
-		for (uint64_t i = 0; i < e->slots[w].n; i++)
+		for (uint64_t i = 0; i < e->slots[w].n; i++) {
 			e->slots[w].of[i].again = true;
+			e->slots[w].of[i].is_stored = false;
+		}
 }
 
 /* NULL: the slot has another connection by now. */
@@ -89,6 +93,25 @@ static struct exported *find(struct bp_exporter *e, const struct bp_export_ref *
 		s->of[r->slot].life != r->life)
 		return NULL;
 	return &s->of[r->slot];
+}
+
+void bp_exporter_stored(struct bp_exporter *e, const struct bp_export_ref *ref)
+{
+	struct exported *x = find(e, ref);
+
+	if (x == NULL)
+		return;
+	x->is_stored = true;
+	memcpy(x->stored, ref->next, sizeof(x->stored));
+}
+
+bool bp_exporter_has_passed(struct bp_exporter *e, const struct bp_stream_place *p)
+{
+	const struct exported *x = find(
+		e, &(struct bp_export_ref){.slot = p->slot, .worker = p->worker, .life = p->life});
+
+	return x == NULL || p->dir > 1 ||
+	       (x->is_stored && (int32_t)(x->stored[p->dir] - p->seq) > 0);
 }
 
 void bp_exporter_again(struct bp_exporter *e, const struct bp_export_ref *ref)
@@ -342,6 +365,7 @@ static void export_one(struct bp_exporter *e, const struct bp_shm *shm, unsigned
 		(!x->has_record && (int32_t)(copy->seen - e->begun) < 0))
 		return;
 	ref.life = copy->life;
+	memcpy(ref.next, copy->next, sizeof(ref.next));
 	if (x->claimed || (x->refused && !is_used(x, copy)))
 		return;
 	if (x->refused) {

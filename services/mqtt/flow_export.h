@@ -30,6 +30,7 @@ struct bp_shm;
 struct bp_export_ref {
 	uint32_t slot;
 	uint16_t worker, life;
+	uint32_t next[2]; /* its positions */
 };
 
 struct bp_export_sink {
@@ -68,6 +69,12 @@ bool bp_exporter_finish(struct bp_exporter *e, const struct bp_shm *shm, uint64_
 	uint64_t lifetime_ns, const struct bp_export_sink *sink);
 /* All records were lost: each connection has one made again. */
 void bp_exporter_forget(struct bp_exporter *e);
+/* This one is in the fleet's state. */
+void bp_exporter_stored(struct bp_exporter *e, const struct bp_export_ref *ref);
+/* Whether a packet is before the position of its connection in the fleet's state, so that no other
+ * gateway reads it again; also if there is no record of the connection. `p` is untrusted. */
+struct bp_stream_place;
+bool bp_exporter_has_passed(struct bp_exporter *e, const struct bp_stream_place *p);
 /* This one was lost. */
 void bp_exporter_again(struct bp_exporter *e, const struct bp_export_ref *ref);
 /* It was refused: another gateway has the connection. No other one is made until the connection is

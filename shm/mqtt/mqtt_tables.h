@@ -64,12 +64,20 @@ struct bp_state_offer {
 	uint16_t topic_len;
 };
 #define BP_STATE_TOPIC_MAX 4096u
+/* The packet of a connection that has changed something: where it begins in its stream. */
+struct bp_stream_place {
+	uint32_t slot; /* of the flow in the table of the worker; UINT32_MAX: it was no packet */
+	uint16_t worker, life;
+	uint32_t seq;
+	uint32_t dir;
+};
 /* A worker has changed the hold of a rule for a topic, which follows. Longer than a key. */
 struct bp_hold_report {
 	uint64_t rule_uid;
 	uint64_t unix_ns; /* of the change */
 	uint64_t hold;    /* values in a row, or the Unix time of the first one, ns; 0: none */
 	uint8_t client_ip[16];
+	struct bp_stream_place place;
 	uint16_t topic_len;
 	uint8_t ip6;
 	uint8_t pad[5];

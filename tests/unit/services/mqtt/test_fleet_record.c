@@ -532,6 +532,48 @@ static void a_lost_record_is_made_again(void **state)
 	close_fleet();
 }
 
+/* Which packets no other gateway reads again; the place is of a damaged data plane, too. */
+static void packets_before_a_stored_position(void **state)
+{
+	struct bp_stream_place p;
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	c = connected("a");
+	p = (struct bp_stream_place){.life = one.in->table.flow[0].life, .seq = c.seq[CLIENT]};
+	assert_true(bp_exporter_has_passed(exporter, &p)); /* there is no record */
+	rest_and_scan();
+	p = (struct bp_stream_place){.slot = stored.ref.slot,
+		.life = stored.ref.life,
+		.seq = c.seq[CLIENT] - 1,
+		.dir = BP_TO_BROKER};
+	assert_false(bp_exporter_has_passed(exporter, &p));
+	bp_exporter_stored(exporter, &stored.ref);
+	assert_true(bp_exporter_has_passed(exporter, &p));
+	p.seq++;
+	assert_false(bp_exporter_has_passed(exporter, &p));
+	publish_alias(&one, &c, "t/x", 1, "1");
+	rest_and_scan();
+	assert_int_equal(stored.puts, 2);
+	assert_false(bp_exporter_has_passed(exporter, &p));
+	bp_exporter_stored(exporter, &stored.ref);
+	assert_true(bp_exporter_has_passed(exporter, &p));
+	p.dir = BP_FROM_BROKER;
+	p.seq = c.seq[BROKER];
+	assert_false(bp_exporter_has_passed(exporter, &p));
+	bp_exporter_forget(exporter); /* another server */
+	p.seq--;
+	assert_false(bp_exporter_has_passed(exporter, &p));
+	p.life++; /* it has ended */
+	assert_true(bp_exporter_has_passed(exporter, &p));
+	p = (struct bp_stream_place){.slot = UINT32_MAX, .worker = UINT16_MAX, .dir = UINT32_MAX};
+	assert_true(bp_exporter_has_passed(exporter, &p));
+	p = (struct bp_stream_place){.slot = stored.ref.slot, .life = stored.ref.life, .dir = 2};
+	assert_true(bp_exporter_has_passed(exporter, &p));
+	close_fleet();
+}
+
 /*
  * The connection moves to another gateway. Later this process gets a higher epoch, because it
  * adopts another connection: what it writes about the first one keeps the epoch of the time when
@@ -657,6 +699,7 @@ int main(void)
 		cmocka_unit_test(new_topics_are_stored_soon),
 		cmocka_unit_test(interrupted_by_the_end_of_the_data_plane),
 		cmocka_unit_test(a_lost_record_is_made_again),
+		cmocka_unit_test(packets_before_a_stored_position),
 		cmocka_unit_test(a_moved_connection_keeps_its_epoch),
 		cmocka_unit_test(a_refused_record_is_claimed_once_it_is_used),
 		cmocka_unit_test(unused_since_the_start),
