@@ -18,7 +18,8 @@ class Verdict:
     seconds: list = field(default_factory=list)  # a second alarm of the same transition, with another uid
     missing: list = field(default_factory=list)
     wrong: list = field(default_factory=list)
-    disorder: list = field(default_factory=list)  # raise and clear of a topic do not alternate
+    disorder: list = field(default_factory=list)  # raise and clear of a topic do not alternate, in the order of their time
+    overtaken: int = 0  # arrived after a newer alarm of the topic: a gateway that was cut off publishes when it is connected again
     stuck: list = field(default_factory=list)  # topics of publications that were lost without a reset of their connection
     excused: int = 0  # transitions that depend on publications which were lost with their TCP connection
 
@@ -65,7 +66,7 @@ class _Topic:
                 verdict.stuck.append(f"{self.topic}: {len(lost)} publications")
         self.lost = lost
         verdict.expected += len(self.required)
-        self.uids, self.seen, self.last = set(), set(), None
+        self.uids, self.seen, self.order = set(), set(), []  # order: (time, transition)
 
     def take(self, alarm):
         v = self.verdict
@@ -78,9 +79,9 @@ class _Topic:
         if at is None or at[1] != kind or self.kinds.get(at[0]) != kind:
             v.wrong.append(f"{self.topic}: {state} with value {alarm['value']}, which was not published")
             return
-        self._attribute(state, at[0])
+        self._attribute(state, at[0], alarm.get("time", ""))
 
-    def _attribute(self, state, n):
+    def _attribute(self, state, n, at):
         v = self.verdict
         place = _place(self.found, state, n)
         if place is None:
@@ -101,11 +102,21 @@ class _Topic:
         elif n > due:
             v.late.append((self.topic, state, n))
         order = place * 2 + (state == "cleared")
-        if self.last is not None and not self.lost and (order < self.last or (order - self.last) % 2 == 0):
-            v.disorder.append(f"{self.topic}: {state} of episode {place} after transition {self.last}")
-        self.last = max(order, self.last or 0)
+        v.overtaken += any(order < o for _, o in self.order)
+        self.order.append((at, order))
+
+    def _alternate(self):
+        """A consumer that needs the order sorts by the time in the alarm; alarms without one are in the order of their arrival."""
+        last = None
+        for _, order in sorted(self.order, key=lambda o: o[0]):
+            if last is not None and (order < last or (order - last) % 2 == 0):
+                state = "cleared" if order % 2 else "raised"
+                self.verdict.disorder.append(f"{self.topic}: {state} of episode {order // 2} after transition {last}")
+            last = max(order, last or 0)
 
     def end(self):
+        if not self.lost:
+            self._alternate()
         for i, e in enumerate(self.found):
             for state, n in (("raised", e.raised), ("cleared", e.cleared)):
                 if (state, n) in self.required and (i, state) not in self.seen:

@@ -47,6 +47,7 @@ def options():
     p.add_argument("--patience", type=float, default=1)
     p.add_argument("--peer", action="store_true")
     p.add_argument("--json")
+    p.add_argument("--keep")
     o = p.parse_args()
     o.faults = {**(PEER_FAULTS if o.peer else FAULTS)}
     if o.peer:

@@ -17,7 +17,7 @@ from fleet_lab import FleetLab  # noqa: E402
 from rounds import Round  # noqa: E402
 from under_load import RULE, Consumer  # noqa: E402
 
-OPTIONS = SimpleNamespace(connections=60, rate=400, health_devices=0, hold=1, after=1, settled=2, warm_up=20, patience=1)
+OPTIONS = SimpleNamespace(connections=60, rate=400, health_devices=0, hold=1, after=1, settled=2, warm_up=20, patience=1, keep=None)
 
 
 @pytest.fixture(scope="module")

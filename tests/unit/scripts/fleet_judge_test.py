@@ -103,6 +103,14 @@ class Judge(unittest.TestCase):
             self.assertEqual((v.missing, v.wrong), ([], []))
             self.assertIn("order", failures[0])
 
+    def test_the_order_is_that_of_the_time_in_the_alarm(self):
+        alarms = [a | {"time": f"2026-11-28T12:00:0{i}.000000000Z"} for i, a in enumerate(due(device()))]
+        alarms.insert(5, alarms.pop(1))
+        v, failures = self.verdict(alarms)
+        self.assertEqual((v.overtaken, v.disorder, failures), (1, [], []))
+        alarms[3], alarms[4] = ({**alarms[3], "time": alarms[4]["time"]}, {**alarms[4], "time": alarms[3]["time"]})
+        self.assertTrue(self.verdict(alarms)[0].disorder)
+
     def test_a_later_sample_is_late_and_not_missing(self):
         alarms = due(device())
         alarms[2] = alarm("raised", 25)
