@@ -167,22 +167,25 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 	bp_flow_mark(f, BP_MARK_ASKED);
 }
 
-/* Whether a connection that this gateway knows may be asked for. */
-static bool may_ask(const struct bp_mqtt_worker *in, struct bp_flow *f)
+/* Whether a connection that this gateway knows may be asked for: `after` the last answer, in the
+ * units of bp_fleet_answered(). */
+#define AFTER_LOSS 1u
+#define AFTER_SEGMENT 5u /* 0.3 s */
+static bool may_ask(const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned after)
 {
 	return !(f->marks & BP_MARK_ASKED) && bp_stream_tracked(f, 0) && bp_stream_tracked(f, 1) &&
-	       (uint16_t)(bp_fleet_answer_time(in) - *bp_fleet_answered(f)) > 1;
+	       (uint16_t)(bp_fleet_answer_time(in) - *bp_fleet_answered(f)) >= after;
 }
 
 /* Likewise, and it was silent here. */
 static bool may_return(const struct bp_mqtt_worker *in, struct bp_flow *f)
 {
-	return in->now_ticks - f->seen > BP_FLEET_RETURN_TICKS && may_ask(in, f);
+	return in->now_ticks - f->seen > BP_FLEET_RETURN_TICKS && may_ask(in, f, AFTER_SEGMENT);
 }
 
 void bp_fleet_ask_paused(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
-	if ((int32_t)(f->seen - bp_ticks(*in->resumed_ns)) >= 0 || !may_ask(in, f))
+	if ((int32_t)(f->seen - bp_ticks(*in->resumed_ns)) >= 0 || !may_ask(in, f, AFTER_SEGMENT))
 		return;
 	bp_fleet_ask(in, f);
 	f->resync[0].valid = bp_fleet_returned(f);
@@ -190,7 +193,9 @@ void bp_fleet_ask_paused(struct bp_mqtt_worker *in, struct bp_flow *f)
 
 bool bp_fleet_ask_lost(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
-	if (may_ask(in, f))
+	/* not of a forged segment, and what is lost cannot be read later: the routers change one
+	 * direction soon after the other */
+	if (may_ask(in, f, AFTER_LOSS))
 		bp_fleet_ask(in, f);
 	return bp_fleet_returned(f);
 }

@@ -17,9 +17,10 @@ static inline bool bp_fleet_is_near(uint32_t a, uint32_t b)
 	return a - b + BP_FLEET_ELSEWHERE <= 2 * BP_FLEET_ELSEWHERE;
 }
 
-/* When the last answer came, in units of about BP_FLEET_RETURN_TICKS. Segments that do not fit
+/* When the last answer came, in units of about 67 ms. Segments that do not fit
  * leave `seen` as it is: without this time, each of them would ask again. Of a flow that is not
  * searched, `resync` has no other use. */
+#define BP_FLEET_ANSWER_SHIFT 6
 static inline uint16_t *bp_fleet_answered(struct bp_flow *f)
 {
 	return &f->resync[0].asked;
@@ -27,7 +28,7 @@ static inline uint16_t *bp_fleet_answered(struct bp_flow *f)
 
 static inline uint16_t bp_fleet_answer_time(const struct bp_mqtt_worker *in)
 {
-	return (uint16_t)(bp_ticks(in->mono_ns) >> 8);
+	return (uint16_t)(bp_ticks(in->mono_ns) >> BP_FLEET_ANSWER_SHIFT);
 }
 
 /*

@@ -132,7 +132,11 @@ void bp_exporter_refused(struct bp_exporter *e, const struct bp_export_ref *ref)
 		x->refused = true;
 }
 
-/* Whether the connection is proven and both directions are between two packets. */
+/*
+ * Whether the connection is proven and both directions are between two packets. Bytes of the broker
+ * that the client has and that did not pass here are no obstacle: while the routers change, only
+ * one direction may have moved away, and the next gateway needs the position of the other one.
+ */
 static bool at_boundary(const struct bp_flow *f)
 {
 	/* a record has no state of a WebSocket */
@@ -144,8 +148,8 @@ static bool at_boundary(const struct bp_flow *f)
 	       f->waiting[0] == 0 && f->waiting[1] == 0 &&
 	       /* held publications are no part of a record: they end with the acknowledgement */
 	       f->unacked == 0 &&
-	       !(f->marks & (BP_MARK_URGENT(0) | BP_MARK_URGENT(1) | BP_MARK_CLAIM(0) |
-				    BP_MARK_CLAIM(1) | BP_MARK_ASKED));
+	       !(f->marks & (BP_MARK_URGENT(0) | BP_MARK_URGENT(1) | BP_MARK_CLAIM(BP_TO_BROKER) |
+				    BP_MARK_ASKED));
 }
 
 static bool has_passed(uint32_t since, uint64_t mono_ns, uint64_t ns)

@@ -108,6 +108,58 @@ static void returns_by_halves(void **state)
 	close_fleet();
 }
 
+/* The same within 0.1 s: a publication passes the other gateway after the answer, and its
+ * acknowledgement this one. */
+static void returns_by_halves_soon(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	leave(&c, 1);
+	rig_ack(&two, &c, BROKER);
+	offer();
+	rig_advance(&two, 75000000);
+	publish_alias(&one, &c, "t/z", 5, "3");
+	rest_and_scan();
+	rig_ack(&two, &c, BROKER);
+	publish_alias(&two, &c, "", 5, "90");
+	offer();
+	assert_string_equal(rig_told_values(&two), "90");
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 2);
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 0);
+	assert_int_equal(rig_count(&two, BP_C_GAP_LOST), 0);
+	close_fleet();
+}
+
+/* The direction of the broker returns first. The client acknowledges its packets at the other
+ * gateway, which has not seen them, and has the next publication. */
+static void returns_by_the_other_half(void **state)
+{
+	unsigned puts;
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	leave(&c, 1);
+	rig_publish(
+		&two, &c, BROKER, &(struct mq_publish){.version = 5, .topic = "d", .payload = "1"});
+	offer();
+	rig_advance(&two, 75000000);
+	rig_publish(&one, &c, CLIENT,
+		&(struct mq_publish){.version = 5, .topic = "t/z", .alias = 5, .payload = "3"});
+	puts = stored.puts;
+	rest_and_scan();
+	assert_int_equal(stored.puts, puts + 1);
+	rig_ack(&two, &c, BROKER);
+	publish_alias(&two, &c, "", 5, "90");
+	offer();
+	assert_string_equal(rig_told_values(&two), "90");
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 0);
+	assert_int_equal(rig_count(&two, BP_C_GAP_LOST), 0);
+	close_fleet();
+}
+
 /* The other gateway stores the last packets after this one has read the record. */
 static void returns_before_the_record(void **state)
 {
@@ -551,6 +603,8 @@ int main(void)
 		cmocka_unit_test(returns),
 		cmocka_unit_test(returns_with_an_acknowledgement),
 		cmocka_unit_test(returns_by_halves),
+		cmocka_unit_test(returns_by_halves_soon),
+		cmocka_unit_test(returns_by_the_other_half),
 		cmocka_unit_test(returns_before_the_record),
 		cmocka_unit_test(continues_after_a_pause),
 		cmocka_unit_test(burst_after_a_pause),
