@@ -34,9 +34,48 @@ static void check_quarantine(struct bp_reader *r, const struct bp_yaml *n)
 			"mqtt.policy.quarantine: '%s' is no quarantine topic: %s", at->text, fault);
 }
 
+static uint32_t ports_of(const struct bp_config *c, unsigned interface)
+{
+	uint32_t ports = 0;
+
+	if (interface < BP_MAX_PORTS)
+		return 1u << interface;
+	for (uint32_t i = 0; i < c->bridge[interface - BP_MAX_PORTS].n; i++)
+		ports |= 1u << c->bridge[interface - BP_MAX_PORTS].port[i];
+	return ports;
+}
+
+static void check_overrides(struct bp_reader *r, const struct bp_yaml *n, struct bp_policy_spec *p)
+{
+	const struct bp_yaml *list = bp_yaml_find(n, "fail_overrides");
+	uint32_t i = 0;
+
+	if (list == NULL || list->bad)
+		return;
+	for (const struct bp_yaml *e = list->first; e != NULL && i < p->n_fail_overrides;
+		e = e->next, i++) {
+		const struct bp_policy_fail_override *o = &p->fail_override[i];
+		const struct bp_yaml *at = bp_good(e, "interface");
+		uint32_t ports;
+
+		if (at == NULL)
+			continue;
+		ports = ports_of(r->config, o->interface);
+		if (ports & (p->fail_open_ports | p->fail_closed_ports))
+			bp_error(r->messages, at->line, at->column,
+				"mqtt.policy.fail_overrides[%u].interface: '%s' is given twice; "
+				"expected each bridge and routed port once at most",
+				i, at->text);
+		if (o->fail == BP_POLICY_FAIL_OPEN)
+			p->fail_open_ports |= ports;
+		else
+			p->fail_closed_ports |= ports;
+	}
+}
+
 void bp_check_policy(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
-	const struct bp_config_mqtt *m = base;
+	struct bp_config_mqtt *m = base;
 	const struct bp_yaml *rules = bp_yaml_find(n, "rules");
 
 	if (m->directions == BP_DIRECTIONS_FROM_BROKER)
@@ -44,6 +83,7 @@ void bp_check_policy(struct bp_reader *r, const struct bp_yaml *n, void *base)
 			"mqtt.policy: the publications of clients are not read; expected "
 			"mqtt.directions: to_broker or both");
 	check_quarantine(r, n);
+	check_overrides(r, n, &m->policy);
 	if (rules == NULL || rules->bad)
 		return;
 	if (m->policy.n_rules > m->max_policy_rules)

@@ -9,7 +9,7 @@ extern const struct bp_schema_part bp_schema_mqtt;
 extern const struct bp_type bp_type_annotations, bp_type_broker, bp_type_kafka_brokers,
 	bp_type_kafka_topic, bp_type_condition, bp_type_json_path, bp_type_combination,
 	bp_type_days, bp_type_time_of_day, bp_type_packet_rate, bp_type_policy_payload,
-	bp_type_positive;
+	bp_type_positive, bp_type_bridge_or_port;
 
 /* check_mqtt.c: checks across several settings. */
 void bp_check_publisher(struct bp_reader *r, const struct bp_yaml *n, void *base);

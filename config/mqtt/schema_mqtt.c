@@ -58,6 +58,12 @@ static const struct bp_list_layout policy_list = {
 	.allocated = true,
 };
 
+static const struct bp_list_layout fail_list = {
+	.element = sizeof(struct bp_policy_fail_override),
+	.items = offsetof(struct bp_config_mqtt, policy.fail_override),
+	.count = offsetof(struct bp_config_mqtt, policy.n_fail_overrides),
+};
+
 static const struct bp_list_layout rule_list = {
 	.element = sizeof(struct bp_rule_spec),
 	.items = offsetof(struct bp_config_mqtt, rules),
@@ -483,6 +489,12 @@ static const struct bp_setting rows[] = {
 	 .help = "What happens to connections whose CONNECT or will a changed policy refuses with action close or blank. leave: they continue until a packet of them is refused. close: they end with their next segment. Both are decided by the address, port, client identifier, user name and MQTT version of the client and by its will; a connection that a rule needs more of continues, and is counted (policy_reload_undecided). If nothing is kept of a will that the policy may refuse, mqtt.policy.fail decides."},
 	{.path = "mqtt.policy.quarantine", .type = &bp_type_string, AT(policy.quarantine), .flags = BP_RELOAD, .min = 1, .preset = "$refused",
 	 .help = "Topic of publications with action blank. It begins with $. A longer topic is overwritten with this one, a slash and hyphens, a shorter one with its first bytes."},
+	{.path = "mqtt.policy.fail_overrides", .type = &bp_type_list, .flags = BP_RELOAD, .max = BP_MAX_INTERFACES, .list = &fail_list,
+	 .preset_text = "none", .help = "Bridges and routed ports with another value of fail, which decides about the clients whose segments arrive there."},
+	{.path = "mqtt.policy.fail_overrides[].interface", .type = &bp_type_bridge_or_port, IN(bp_policy_fail_override, interface), .flags = BP_REQUIRED | BP_RELOAD,
+	 .help = "Bridge, with all of its ports, or routed port, with all of its VLAN subinterfaces."},
+	{.path = "mqtt.policy.fail_overrides[].fail", .type = &bp_type_enum, IN(bp_policy_fail_override, fail), .flags = BP_REQUIRED | BP_RELOAD, .enum_names = policy_fail_names,
+	 .help = "As mqtt.policy.fail."},
 	{.path = "mqtt.policy.rules", .type = &bp_type_list, .flags = BP_RELOAD, .max = 65536, .list = &policy_list, .check = bp_check_policy_rule,
 	 .preset_text = "none", .help = "Rules of the policy, in order. A packet matches a rule if it has all that the rule gives."},
 	{.path = "mqtt.policy.rules[].name", .type = &bp_type_name, IN(bp_policy_rule_spec, name), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,

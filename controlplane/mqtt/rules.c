@@ -81,7 +81,9 @@ static uint64_t sum_severities(const struct bp_ruleset *rs)
 static bool same_policy(const struct bp_ruleset *a, const struct bp_ruleset *b)
 {
 	return a->policy_given == b->policy_given && a->policy_uid == b->policy_uid &&
-	       a->policy_fail == b->policy_fail && a->policy_fallback == b->policy_fallback &&
+	       a->policy_fail == b->policy_fail &&
+	       a->policy_closed_ports == b->policy_closed_ports &&
+	       a->policy_fallback == b->policy_fallback &&
 	       memcmp(a->policy_quarantine, b->policy_quarantine, sizeof(a->policy_quarantine)) ==
 		       0;
 }

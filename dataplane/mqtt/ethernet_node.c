@@ -38,9 +38,9 @@ static bool is_refused_fragment(const struct bp_worker *w, const struct bp_frame
 					 bp_mqtt_worker_of(w), f->sport, f->dport, &to_broker));
 }
 
-static bool fails_closed(const struct bp_worker *w)
+static bool fails_closed(const struct bp_worker *w, const struct rte_mbuf *m)
 {
-	return bp_policy_refuses(w->rules) && w->rules->policy_fail == BP_POLICY_FAIL_CLOSED;
+	return bp_policy_refuses(w->rules) && bp_policy_fails_closed(w->rules, m->port + 1u);
 }
 
 enum treatment { FORWARDED, INSPECTED, REFUSED };
@@ -72,10 +72,10 @@ static __rte_noinline enum treatment classify_any(struct bp_worker *w, struct rt
 		return is_refused_fragment(w, &f) ? REFUSED : FORWARDED;
 	case BP_FRAME_BAD:
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
-		return fails_closed(w) ? REFUSED : FORWARDED;
+		return fails_closed(w, m) ? REFUSED : FORWARDED;
 	case BP_FRAME_UNREAD:
 		bp_count(w, BP_C_NOT_INSPECTED_VLAN + f.unread, 1);
-		return fails_closed(w) ? REFUSED : FORWARDED;
+		return fails_closed(w, m) ? REFUSED : FORWARDED;
 	case BP_FRAME_OTHER:
 		break;
 	}

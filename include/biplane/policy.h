@@ -101,6 +101,12 @@ static inline uint64_t bp_policy_stat_slots(uint32_t max_rules)
 	return 2ull * max_rules + 1;
 }
 
+/* Of the clients whose segments arrive at a bridge or routed port: another value of `fail`. */
+struct bp_policy_fail_override {
+	uint8_t interface; /* include/biplane/fib.h; a bridge needs no host interface */
+	uint8_t fail;      /* enum bp_policy_fail */
+};
+
 struct bp_policy_spec {
 	bool given;
 	uint8_t preset;    /* enum bp_policy_action of packets that match no rule */
@@ -109,8 +115,13 @@ struct bp_policy_spec {
 	uint8_t on_reload; /* enum bp_policy_on_reload; likewise */
 	/* Of action BLANK: begins with $, and its second character is not '-'. */
 	char quarantine[BP_POLICY_QUARANTINE_MAX + 1];
+	uint32_t n_fail_overrides;
+	struct bp_policy_fail_override fail_override[BP_MAX_INTERFACES];
+	/* of these: bit i is port i of the configuration */
+	uint32_t fail_open_ports, fail_closed_ports;
 	uint32_t n_rules;
 	struct bp_policy_rule_spec *rules; /* owned by the configuration */
 };
+_Static_assert(BP_MAX_PORTS <= 32, "a port is a bit");
 
 #endif

@@ -28,9 +28,16 @@ bool bp_mqtt_worker_enforces(const struct bp_mqtt_worker *in)
 	return bp_policy_refuses(in->rules);
 }
 
-static bool fails_closed(const struct bp_mqtt_worker *in)
+/* Both ends of a bridged connection are in the bridge; of a routed one, the client's port counts.
+ * Not that of the flow for its own segments: the same addresses may be those of clients elsewhere.
+ */
+bool bp_enforce_fails_closed(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
-	return in->rules->policy_fail == BP_POLICY_FAIL_CLOSED;
+	const struct bp_frame *frame = in->frame;
+
+	if (frame == NULL || (!frame->to_broker && frame->routed && f->client_port != 0))
+		return bp_policy_fails_closed(in->rules, f->client_port);
+	return bp_policy_fails_closed(in->rules, frame->port);
 }
 
 static void drop(struct bp_mqtt_worker *in, bp_counter_t reason)
@@ -175,7 +182,7 @@ static void unjudged(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, uint32_t at)
 {
 	bp_policy_report_undecided(in, f, NULL, UINT32_MAX, BP_EVENT_POLICY_NOT_INSPECTED);
-	if (!fails_closed(in)) {
+	if (!bp_enforce_fails_closed(in, f)) {
 		bp_tally(in, BP_C_POLICY_FAILED_OPEN);
 		return;
 	}
@@ -234,7 +241,7 @@ static void before_first(struct bp_mqtt_worker *in, struct bp_flow *f, const str
 {
 	if (!bp_judged_doubts(in, f)) {
 		forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
-	} else if (!fails_closed(in)) {
+	} else if (!bp_enforce_fails_closed(in, f)) {
 		bp_tally(in, BP_C_POLICY_FAILED_OPEN);
 		if (old > before)
 			restore(in, f, frame, before, old - before);
@@ -527,7 +534,7 @@ void bp_enforce_undecided(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	if (in->enforced == NULL)
 		return;
-	if (fails_closed(in)) {
+	if (bp_enforce_fails_closed(in, f)) {
 		bp_tally(in, BP_C_POLICY_FAILED_CLOSED);
 		bp_enforce_refuse(in, f);
 	} else {
@@ -545,9 +552,12 @@ static void not_followed(struct bp_mqtt_worker *in, const struct bp_frame *f)
 	}
 	if (f->payload_len == 0 || in->enforced->verdict == BP_FRAME_DROP)
 		return;
-	bp_tally(in, fails_closed(in) ? BP_C_POLICY_FAILED_CLOSED : BP_C_POLICY_FAILED_OPEN);
-	if (fails_closed(in))
+	if (bp_policy_fails_closed(in->rules, f->port)) {
+		bp_tally(in, BP_C_POLICY_FAILED_CLOSED);
 		drop(in, BP_C_DROP_POLICY_UNJUDGED);
+	} else {
+		bp_tally(in, BP_C_POLICY_FAILED_OPEN);
+	}
 }
 
 void bp_inspect_enforce(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l,

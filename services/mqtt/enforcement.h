@@ -22,6 +22,8 @@ void bp_enforce_refuse(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* Bytes of the client behind the end of its stream, which a DISCONNECT or the broker's FIN is: they
  * are not forwarded, and the connection is reset. */
 void bp_enforce_behind_end(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* With or without in->enforced: mqtt.policy.fail, where the client is. */
+bool bp_enforce_fails_closed(const struct bp_mqtt_worker *in, const struct bp_flow *f);
 /* There is no decision about it: mqtt.policy.fail. */
 void bp_enforce_undecided(struct bp_mqtt_worker *in, struct bp_flow *f);
 

@@ -73,7 +73,7 @@ static void add(_Atomic uint64_t *n)
 void bp_policy_report_undecided(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_policy_packet_view *v, uint32_t rule, enum bp_event_policy_cause cause)
 {
-	const bool closes = in->enforced != NULL && in->rules->policy_fail == BP_POLICY_FAIL_CLOSED;
+	const bool closes = in->enforced != NULL && bp_enforce_fails_closed(in, f);
 	const struct bp_policy_decision d = {
 		.action = closes ? BP_POLICY_CLOSE : BP_POLICY_UNDECIDED, .rule = rule};
 	struct bp_policy_packet_view unknown;
@@ -389,11 +389,6 @@ static bool may_refuse_will(struct bp_mqtt_worker *in, struct bp_policy_packet_v
 	return may;
 }
 
-static bool fails_closed(const struct bp_mqtt_worker *in)
-{
-	return in->rules->policy_fail == BP_POLICY_FAIL_CLOSED;
-}
-
 bool bp_policy_refuses_will(struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	struct bp_policy_packet_view v;
@@ -405,7 +400,7 @@ bool bp_policy_refuses_will(struct bp_mqtt_worker *in, const struct bp_flow *f)
 		return false;
 	earlier_view_init(&v, in, f, BP_POLICY_WILL);
 	if (kept == BP_WILL_UNKNOWN)
-		return fails_closed(in) && may_refuse_will(in, &v);
+		return bp_enforce_fails_closed(in, f) && may_refuse_will(in, &v);
 	as_will(&v, &will);
 	bp_policy_decide(in->rules, &v, &d);
 	bp_work_add(&in->work, d.steps);
@@ -429,7 +424,7 @@ bool bp_policy_refuses_connection(struct bp_mqtt_worker *in, struct bp_flow *f)
 			return true;
 	} else if (kept == BP_WILL_UNKNOWN && may_refuse_will(in, &v)) {
 		bp_policy_report_undecided(in, f, &v, UINT32_MAX, BP_EVENT_POLICY_NOT_EVALUATED);
-		if (fails_closed(in)) {
+		if (bp_enforce_fails_closed(in, f)) {
 			bp_tally(in, BP_C_POLICY_FAILED_CLOSED);
 			return true;
 		}

@@ -46,6 +46,15 @@ static inline const struct bp_policy_rule *bp_policy_rule(const struct bp_rulese
 	return (const struct bp_policy_rule *)(const void *)((const uint8_t *)rs + rs->policy) + i;
 }
 
+/* What happens to packets of a client without a decision. `port`: where its segments arrive, the
+ * ingress port + 1; 0: unknown. */
+static inline bool bp_policy_fails_closed(const struct bp_ruleset *rs, unsigned port)
+{
+	if (port - 1 < BP_MAX_PORTS)
+		return rs->policy_closed_ports >> (port - 1) & 1;
+	return rs->policy_fail == BP_POLICY_FAIL_CLOSED;
+}
+
 /* A keep-alive of 0 is above each other one: the client may be silent forever. */
 #define BP_POLICY_KEEP_ALIVE_NONE 65536u
 #define BP_POLICY_KEEP_ALIVE_UNKNOWN UINT32_MAX

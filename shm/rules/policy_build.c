@@ -256,12 +256,22 @@ static bool refuses(const struct bp_policy_spec *spec)
 	return any && spec->given;
 }
 
+static uint32_t closed_ports(const struct bp_policy_spec *spec)
+{
+	const uint32_t all = spec->fail == BP_POLICY_FAIL_CLOSED ? UINT32_MAX : 0;
+
+	return (all & ~spec->fail_open_ports) | spec->fail_closed_ports;
+}
+
 /* Never 0. */
 static uint64_t policy_uid_of(const struct bp_ruleset *h, const uint8_t *image)
 {
 	const struct bp_policy_rule *r =
 		(const struct bp_policy_rule *)(const void *)(image + h->policy);
-	uint64_t uid = bp_mix64((uint64_t)h->policy_preset << 8 | h->policy_on_reload);
+	/* `fail` decides about a will that is not known */
+	uint64_t uid =
+		bp_mix64((uint64_t)h->policy_closed_ports << 32 | (uint64_t)h->policy_fail << 16 |
+			 (uint64_t)h->policy_preset << 8 | h->policy_on_reload);
 
 	for (uint32_t i = 0; i < h->n_policy; i++)
 		uid = bp_mix64(uid ^ r[i].uid) + i;
@@ -292,6 +302,7 @@ int bp_policy_image_write(struct bp_ruleset *h, uint8_t *image, const struct bp_
 	h->policy_preset = spec->preset;
 	h->policy_given = spec->given;
 	h->policy_fail = spec->fail;
+	h->policy_closed_ports = closed_ports(spec);
 	h->policy_refuses = refuses(spec);
 	h->policy_fallback = spec->fallback;
 	h->policy_on_reload = spec->on_reload;

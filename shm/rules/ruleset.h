@@ -128,15 +128,16 @@ struct bp_ruleset {
 	uint32_t policy, n_policy;   /* offset; of struct bp_policy_rule */
 	uint32_t n_policy_values;    /* rules of the policy with a value */
 	struct bp_policy_index policy_index;
-	uint8_t policy_given;     /* there is a policy */
-	uint8_t policy_preset;    /* enum bp_policy_action of what matches none of its rules */
-	uint8_t policy_refuses;   /* an action of the policy is more than to observe */
-	uint8_t policy_fail;      /* enum bp_policy_fail */
-	uint8_t policy_fallback;  /* enum bp_policy_fallback */
-	uint8_t policy_on_reload; /* enum bp_policy_on_reload */
+	uint32_t policy_closed_ports; /* bit i: policy_fail of port i is closed */
+	uint8_t policy_given;         /* there is a policy */
+	uint8_t policy_preset;        /* enum bp_policy_action of what matches none of its rules */
+	uint8_t policy_refuses;       /* an action of the policy is more than to observe */
+	uint8_t policy_fail;          /* enum bp_policy_fail, where the port is not known */
+	uint8_t policy_fallback;      /* enum bp_policy_fallback */
+	uint8_t policy_on_reload;     /* enum bp_policy_on_reload */
 	uint8_t policy_quarantine_len;
 	char policy_quarantine[BP_POLICY_QUARANTINE_MAX + 1];
-	uint64_t policy_uid; /* of its rules, their order, the default and policy_on_reload */
+	uint64_t policy_uid; /* of its rules, their order, the default, fail and policy_on_reload */
 	struct bp_mirror_target clone;
 };
 

@@ -42,11 +42,18 @@ static enum bp_explain_status status_of(uint8_t action)
 }
 
 /* Of packets without a decision. */
-static const char *failure(const struct bp_ruleset *rs)
+static const char *failure(const struct bp_ruleset *rs, uint8_t port)
 {
-	return !rs->policy_refuses                      ? ""
-	       : rs->policy_fail == BP_POLICY_FAIL_OPEN ? ": it is forwarded (fail: open)"
-							: ": it is refused (fail: closed)";
+	return !rs->policy_refuses                 ? ""
+	       : !bp_policy_fails_closed(rs, port) ? ": it is forwarded (fail: open)"
+						   : ": it is refused (fail: closed)";
+}
+
+static const char *failure_of_all(const struct bp_ruleset *rs, uint8_t port)
+{
+	return !rs->policy_refuses                 ? ""
+	       : !bp_policy_fails_closed(rs, port) ? ", and are forwarded (fail: open)"
+						   : ", and are refused (fail: closed)";
 }
 
 static void add_text(char *out, size_t size, const char *name, const struct bp_ruleset *rs,
@@ -98,7 +105,7 @@ static uint8_t decide(const struct bp_explain *e, const struct bp_policy_packet_
 	} else if (d.action == BP_POLICY_UNDECIDED)
 		bp_explain_add(checks, CHECK, BP_EXPLAIN_INFO,
 			"%s: no decision: what %s asks for is not known of this client%s", what,
-			rule, failure(e->rules));
+			rule, failure(e->rules, p->port));
 	else
 		bp_explain_add(checks, CHECK, status_of(d.action), "%s: %s %s it%s", what, rule,
 			verb(d.action),
@@ -175,7 +182,8 @@ void bp_explain_policy(
 		return;
 	if (v->not_inspected_reason[0] != '\0') {
 		bp_explain_add(checks, CHECK, BP_EXPLAIN_INFO,
-			"no decisions: packets of the client are not inspected");
+			"no decisions: packets of the client are not inspected%s",
+			failure_of_all(e->rules, v->input_port));
 		return;
 	}
 	id = calloc(1, sizeof(*id));

@@ -62,7 +62,9 @@ def broker(lab, acl):
 @pytest.fixture(scope="module")
 def g(lab, broker, acl, module_gateway):
     out = subprocess.run([BIPLANE, "policy", "import", acl], capture_output=True, text=True, check=True, timeout=20).stdout
-    gateway = module_gateway(config_for(tcp_ports=[PORT], rules=[], **yaml.safe_load(out)))
+    imported = yaml.safe_load(out)
+    imported["policy"]["fail_overrides"] = [{"interface": "bridge0", "fail": "closed"}]
+    gateway = module_gateway(config_for(tcp_ports=[PORT], rules=[], **imported))
     yield gateway
     gateway.stop()
 
@@ -129,6 +131,7 @@ def test_same_as_mosquitto(lab, g):
         c.close()
     rules = {r["name"]: r for r in g.show("policy")["rules"]}
     assert rules["connect"]["decisions"] == len(clients)
+    assert [(o["port"], o["fail"]) for o in g.show("policy")["fail_overrides"]] == [(p, "closed") for p in ("devices", "cloud", "edge")]
     assert rules["acl-4"]["action"] == "observe" and rules["acl-4"]["decisions"] >= 1
     assert g.counter("policy_observed") == sum(sum(r.values()) for r in refused.values())
     assert g.counter("policy_undecided") == 0

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Errors of section mqtt.policy that several settings decide. */
+#include "config/mqtt/settings.h"
 #include "config_test.h"
 
 #define RULE BRIDGED "mqtt:\n  policy:\n    rules:\n      - {name: r, action: allow, "
@@ -81,6 +82,37 @@ static void packets_that_cannot_be_overwritten(void **state)
 					"      - {name: r, action: blank}\n"));
 }
 
+static void fails_at_interfaces(void **state)
+{
+	static const char *const overrides =
+		"mqtt:\n  policy:\n    fail_overrides:\n"
+		"      - {interface: bridge0, fail: closed}\n      - {interface: m, fail: open}\n";
+	struct bp_config *c, *again;
+	char yaml[512];
+
+	(void)state;
+	snprintf(yaml, sizeof(yaml), PORTS3 "%s", overrides);
+	c = accepted(yaml);
+	again = come_back(c);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct bp_policy_spec *p = &bp_config_mqtt(i == 0 ? c : again)->policy;
+
+		assert_int_equal(p->n_fail_overrides, 2);
+		assert_int_equal(p->fail_closed_ports, 3);
+		assert_int_equal(p->fail_open_ports, 4);
+	}
+	bp_config_free(again);
+	bp_config_free(c);
+	snprintf(yaml, sizeof(yaml), PORTS3 "%s      - {interface: bridge0, fail: open}\n",
+		overrides);
+	says(yaml,
+		"f.yaml:8:21: mqtt.policy.fail_overrides[2].interface: 'bridge0' is given twice; "
+		"expected each bridge and routed port once at most\n");
+	says(PORTS3 "mqtt:\n  policy:\n    fail_overrides: [{interface: a, fail: open}]\n",
+		"f.yaml:5:34: mqtt.policy.fail_overrides[0].interface: port 'a' is in a bridge; "
+		"expected the name of a bridge or of a routed port\n");
+}
+
 static void hours(void **state)
 {
 	struct bp_config *c;
@@ -118,6 +150,7 @@ int main(void)
 		cmocka_unit_test(keep_alives),
 		cmocka_unit_test(rates),
 		cmocka_unit_test(packets_that_cannot_be_overwritten),
+		cmocka_unit_test(fails_at_interfaces),
 		cmocka_unit_test(hours),
 		cmocka_unit_test(payloads),
 	};

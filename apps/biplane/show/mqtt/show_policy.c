@@ -171,6 +171,28 @@ static json_t *rule_row(
 	return row;
 }
 
+static const char *fail_name(bool closed)
+{
+	return closed ? "closed" : "open";
+}
+
+/* Ports that fail in another way than the policy. */
+static json_t *overrides(const struct bp_ruleset *rs, const struct bp_shm *m)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < bp_show_ports_in_use(m); i++) {
+		const bool closed = bp_policy_fails_closed(rs, i + 1);
+
+		if (closed != bp_policy_fails_closed(rs, 0))
+			json_array_append_new(list,
+				json_pack("{so ss}", "port",
+					bp_text_json(m->ports[i].name, sizeof(m->ports[0].name)),
+					"fail", fail_name(closed)));
+	}
+	return list;
+}
+
 static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
 {
 	struct bp_ruleset *rs = bp_rules_copy(s->shm, err, err_size);
@@ -190,8 +212,9 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	}
 	preset = json_pack("{ss}", "action", action_name[rs->policy_preset]);
 	add_stats(preset, s->shm, 0);
-	view = json_pack("{sb sI so so}", "enabled", (int)rs->policy_given, "generation",
-		(json_int_t)rs->generation, "rules", list, "default", preset);
+	view = json_pack("{sb sI so so ss so}", "enabled", (int)rs->policy_given, "generation",
+		(json_int_t)rs->generation, "rules", list, "default", preset, "fail",
+		fail_name(bp_policy_fails_closed(rs, 0)), "fail_overrides", overrides(rs, s->shm));
 	free(rs);
 	return view;
 }
@@ -212,7 +235,8 @@ static void print(const json_t *view, bool all, FILE *out)
 		{NULL, NULL, 0},
 	};
 	const json_t *rules = json_object_get(view, "rules");
-	const json_t *preset = json_object_get(view, "default");
+	const json_t *preset = json_object_get(view, "default"), *o;
+	size_t i;
 
 	(void)all;
 	if (!json_is_true(json_object_get(view, "enabled"))) {
@@ -229,6 +253,12 @@ static void print(const json_t *view, bool all, FILE *out)
 			? json_string_value(json_object_get(preset, "last"))
 			: "-",
 		bp_show_int(view, "generation"));
+	fprintf(out, "fail: %s", json_string_value(json_object_get(view, "fail")));
+	json_array_foreach(json_object_get(view, "fail_overrides"), i, o)
+		fprintf(out, "%s %s of port %s", i == 0 ? ";" : ",",
+			json_string_value(json_object_get(o, "fail")),
+			json_string_value(json_object_get(o, "port")));
+	fputc('\n', out);
 }
 
 const struct bp_show_view bp_show_policy = {

@@ -632,6 +632,45 @@ static void a_decision_that_is_not_made(void **state)
 	json_decref(x);
 }
 
+/* What happens then is that of the port of the client. */
+static void a_decision_that_is_not_made_at_a_port(void **state)
+{
+	for (unsigned k = 0; k < 4; k++) {
+		const bool closed = k & 1, uninspected = k & 2;
+		json_t *x;
+
+		set_policy();
+		rig.mqtt.policy.rules[2].action = BP_POLICY_CLOSE;
+		rig.mqtt.policy.fail = closed ? BP_POLICY_FAIL_OPEN : BP_POLICY_FAIL_CLOSED;
+		*(closed ? &rig.mqtt.policy.fail_closed_ports : &rig.mqtt.policy.fail_open_ports) =
+			1;
+		set_rules(BP_REPEAT_EVERY, BP_HOLD_NONE);
+		rig.port = 1;
+		rig.broker_port = 2;
+		rig_connect(&rig, &peer, 4, "press");
+		rig_publish_text(&rig, &peer, "plant/oven/x", "20");
+		if (uninspected) {
+			rig.mqtt.policy.given = false;
+			set_rules(BP_REPEAT_EVERY, BP_HOLD_NONE);
+			rig_send(&rig, &peer, CLIENT, "\xff\0", 2);
+			rig.mqtt.policy.given = true;
+			set_rules(BP_REPEAT_EVERY, BP_HOLD_NONE);
+			x = connection("192.0.2.1:1883");
+		} else {
+			lose_identity();
+			x = topic("plant/oven/x");
+		}
+		assert_non_null(strstr(policy_checks(element(x, "connections", 0)),
+			uninspected ? closed ? "not inspected, and are refused (fail: closed)"
+					     : "not inspected, and are forwarded (fail: open)"
+			: closed    ? "known of this client: it is refused (fail: closed)"
+				    : "known of this client: it is forwarded (fail: open)"));
+		json_decref(x);
+		(void)close_rig(state);
+		(void)open_rig(state);
+	}
+}
+
 /* What depends on each packet, and what is refused. */
 static void rates_and_refusals(void **state)
 {
@@ -861,6 +900,7 @@ int main(void)
 		EXPLAIN(a_client_by_its_identifier),
 		EXPLAIN(decisions_of_the_policy),
 		EXPLAIN(a_decision_that_is_not_made),
+		EXPLAIN(a_decision_that_is_not_made_at_a_port),
 		EXPLAIN(rates_and_refusals),
 		EXPLAIN(connections_that_are_not_inspected),
 		EXPLAIN(counters_explain_missing_connections),

@@ -350,8 +350,8 @@ static bool segment_frame(struct rig *r, uint8_t *exact, uint32_t len, struct bp
 		frame_in_pieces(r, f, exact);
 		return false;
 	}
-	f->port = r->port;
-	f->routed = false;
+	f->port = f->to_broker || r->broker_port == 0 ? r->port : r->broker_port;
+	f->routed = r->routed;
 	if (bp_mqtt_worker_enforces(r->in) && !r->bursts) {
 		if (r->trust_checksums || bp_frame_checksum_ok(f))
 			enforce(r, exact, len, f);

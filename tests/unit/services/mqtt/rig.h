@@ -47,7 +47,9 @@ struct rig {
 	void (*forwarded)(void *arg, const uint8_t *frame, uint32_t len, bool to_client);
 	void *forwarded_arg;
 	bool no_payload; /* frames are in several buffers, as for the enforcing path */
-	uint8_t port;    /* ingress port + 1 of all frames; 0: unknown */
+	/* ingress port + 1 of all frames, or of those of the client; 0: unknown */
+	uint8_t port, broker_port;
+	bool routed;     /* both are routed ports */
 	uint32_t pieces; /* split frames in pieces of this many bytes after the headers; 0: whole */
 };
 
