@@ -260,6 +260,19 @@ static void drain(struct bp_mqtt_worker *in, struct bp_flow *f)
 	}
 }
 
+/*
+ * The client may still use the other gateway, and only the broker's segments come here: until a
+ * segment of the client arrives, the record remains that of the other one, which has more of the
+ * client then. As after an acknowledgement of unseen bytes, there is no record of this one.
+ */
+static void await_client(struct bp_flow *f, const struct bp_connection_record *r)
+{
+	if (!bp_stream_tracked(f, BP_TO_BROKER) || f->next[BP_TO_BROKER] != r->next[BP_TO_BROKER])
+		return;
+	f->claim[BP_TO_BROKER] = f->next[BP_TO_BROKER];
+	bp_flow_mark(f, BP_MARK_CLAIM(BP_TO_BROKER));
+}
+
 void bp_fleet_adopt(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
 {
@@ -282,6 +295,7 @@ void bp_fleet_adopt(
 	else
 		apply_direction(in, f, BP_FROM_BROKER, r);
 	drain(in, f);
+	await_client(f, r);
 	end(in, f, f->proof);
 }
 
@@ -344,6 +358,7 @@ void bp_fleet_adopt_returned(
 		if (!ahead[dir])
 			apply_direction(in, f, dir, r);
 	drain(in, f);
+	await_client(f, r);
 	end(in, f, f->proof);
 }
 
