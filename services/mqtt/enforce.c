@@ -446,6 +446,38 @@ static bool ends_by_reload(
 	return true;
 }
 
+/*
+ * A FIN or RST of a client, without a DISCONNECT before it, with which the broker would publish a
+ * will that a later policy refuses: it is not forwarded, and the broker receives a DISCONNECT. A
+ * FIN comes again, until the broker has acknowledged what was forwarded; a RST does not.
+ */
+static bool ends_with_refused_will(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+{
+	const uint32_t at = f->next[BP_TO_BROKER];
+	const bool reset = frame->tcp_flags & BP_TCP_RST;
+
+	if (f->will == 0 || !(frame->tcp_flags & (BP_TCP_FIN | BP_TCP_RST)) ||
+		(frame->tcp_flags & BP_TCP_SYN) || in->enforced->was_closed ||
+		(f->marks & BP_MARK_ASKED) || frame->payload_len != 0 || frame->seq != at ||
+		!bp_will_is_between(f) || !bp_stream_numbered(f, BP_FROM_BROKER) ||
+		(f->flags & BP_FLOW_FIN(BP_FROM_BROKER)) ||
+		(!reset && !is_of_its_ends(in, f, frame)) ||
+		!bp_policy_refuses_kept_will(in, f, false))
+		return false;
+	if (!reset && bp_judged_any(f) && (int32_t)(at - bp_judged_first(in, f)) > 0) {
+		drop(in, BP_C_DROP_POLICY_NOT_READ);
+		return true;
+	}
+	(void)bp_policy_refuses_kept_will(in, f, true);
+	in->enforced->between = true;
+	drop(in, BP_C_DROP_POLICY_REFUSED);
+	end(in, f, frame, at);
+	if (reset)
+		in->enforced->n_answers = 1; /* nothing answers a RST */
+	return true;
+}
+
 bool bp_enforce_before(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
 	in->enforced->flow = f;
@@ -459,7 +491,7 @@ bool bp_enforce_before(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 	if (bp_suback_any(in, f))
 		bp_suback_segment(in, f, frame);
 	if (frame->to_broker)
-		return admits(in, f, frame);
+		return !ends_with_refused_will(in, f, frame) && admits(in, f, frame);
 	if (bp_judged_any(f) && (frame->tcp_flags & BP_TCP_ACK))
 		bp_judged_acknowledge(in, f, frame->ack);
 	return true;

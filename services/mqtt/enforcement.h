@@ -53,6 +53,9 @@ static inline void bp_enforce_masked(struct bp_mqtt_worker *in, const uint8_t ma
 bool bp_will_is_between(const struct bp_flow *f);
 bool bp_will_can_discard(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_frame *frame);
+/* A connection ends, and not by the policy: counts a will that the policy refuses, which the broker
+ * may publish. */
+void bp_will_left(struct bp_mqtt_worker *in, const struct bp_flow *f);
 /* The DISCONNECT, with which a broker discards the will. */
 void bp_will_put_disconnect(const struct bp_flow *f, struct bp_answer *a);
 /* Of a connection that was ended with it: it may follow at f->top[BP_TO_BROKER]. */

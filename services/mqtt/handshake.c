@@ -97,6 +97,7 @@ static void reopen(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t client
 {
 	bp_tally(in, BP_C_CONN_REOPENED);
 	bp_event_end(in, f, BP_EVENT_END_SUPERSEDED);
+	bp_will_left(in, f);
 	bp_will_end(in, f);
 	forget(in, f);
 	f->seen = in->now_ticks;

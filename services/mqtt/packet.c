@@ -165,7 +165,13 @@ static enum bp_mqtt_error read_disconnect(struct bp_mqtt_worker *in, struct bp_f
 	enum bp_mqtt_error e =
 		bp_mqtt_disconnect(view, f->version, fixed->flags, body, fixed->remaining, &d);
 
-	if (e == BP_MQTT_OK && dir == BP_TO_BROKER)
+	if (e != BP_MQTT_OK || dir != BP_TO_BROKER)
+		return e;
+	/* the client has the broker publish the will */
+	if (d.reason == BP_MQTT_DISCONNECT_WITH_WILL && in->enforced != NULL &&
+		bp_policy_refuses_kept_will(in, f, true))
+		bp_enforce_refuse(in, f);
+	else
 		bp_will_disconnect(in, f, &d);
 	return e;
 }

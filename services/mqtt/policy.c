@@ -407,6 +407,24 @@ bool bp_policy_refuses_will(struct bp_mqtt_worker *in, const struct bp_flow *f)
 	return d.action == BP_POLICY_CLOSE || d.action == BP_POLICY_BLANK;
 }
 
+bool bp_policy_refuses_kept_will(struct bp_mqtt_worker *in, const struct bp_flow *f, bool count)
+{
+	struct bp_policy_packet_view v;
+	struct bp_policy_decision d;
+	struct bp_mqtt_will will;
+	bool undecided = false;
+
+	if (!bp_policy_is_given(in) || bp_will_kept(in, f, &will) != BP_WILL_KEPT)
+		return false;
+	earlier_view_init(&v, in, f, BP_POLICY_WILL);
+	as_will(&v, &will);
+	if (count)
+		return refuses_earlier(in, f, &v, &undecided);
+	bp_policy_decide(in->rules, &v, &d);
+	bp_work_add(&in->work, d.steps);
+	return d.action == BP_POLICY_CLOSE || d.action == BP_POLICY_BLANK;
+}
+
 bool bp_policy_refuses_connection(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	bool undecided = false;

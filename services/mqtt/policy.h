@@ -62,6 +62,10 @@ void bp_policy_subscribe(
  * mqtt.policy.fail: closed, may refuse it, since nothing is kept of it. Not counted. */
 bool bp_policy_refuses_will(struct bp_mqtt_worker *in, const struct bp_flow *f);
 
+/* Whether the policy refuses the will that is kept of a connection. `count`: with its statistics
+ * and an event, since the broker is made to discard it. */
+bool bp_policy_refuses_kept_will(struct bp_mqtt_worker *in, const struct bp_flow *f, bool count);
+
 struct bp_policy_packet_view;
 struct bp_policy_decision;
 /* events.c: the policy does not allow a packet. */

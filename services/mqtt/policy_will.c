@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/mqtt.h"
 #include "services/mqtt/enforcement.h"
 #include "services/mqtt/judged.h"
+#include "services/mqtt/policy.h"
 #include "services/mqtt/stream.h"
 
 /*
@@ -31,12 +33,21 @@ bool bp_will_can_discard(
 {
 	const uint32_t at = f->next[BP_TO_BROKER];
 
-	if (!bp_will_is_between(f))
+	/* a broker that has closed the connection has published the will */
+	if (!bp_will_is_between(f) || (f->flags & BP_FLOW_FIN(BP_FROM_BROKER)) ||
+		(!frame->to_broker && (frame->tcp_flags & BP_TCP_FIN)))
 		return false;
 	if (!frame->to_broker)
 		return frame->ack == at && (!bp_judged_any(f) || bp_judged_end(in, f) == at);
 	return bp_judged_any(f) && bp_judged_end(in, f) == at && bp_judged_first(in, f) == at &&
 	       !bp_judged_doubts(in, f);
+}
+
+void bp_will_left(struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	if (__builtin_expect(bp_mqtt_worker_enforces(in), 0) && f->will != 0 &&
+		bp_policy_refuses_kept_will(in, f, false))
+		bp_tally(in, BP_C_POLICY_WILL_LEFT);
 }
 
 void bp_will_put_disconnect(const struct bp_flow *f, struct bp_answer *a)

@@ -27,6 +27,8 @@ void bp_stream_close(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t 
 		why == BP_C_CONN_RST        ? BP_EVENT_END_RESET
 		: why == BP_C_POLICY_CLOSED ? BP_EVENT_END_REFUSED
 					    : BP_EVENT_END_CLOSED);
+	if (why != BP_C_POLICY_CLOSED)
+		bp_will_left(in, f);
 	bp_will_end(in, f);
 	bp_flow_release_all(in, f);
 	f->pending = 0;
@@ -62,6 +64,7 @@ static void fin_in_sequence(struct bp_mqtt_worker *in, struct bp_flow *f, unsign
 	f->flags |= BP_FLOW_FIN(dir);
 	if (is_after_fin(f, dir))
 		bp_hold_release(in, f, dir);
+	bp_will_left(in, f);
 	bp_will_end(in, f);
 	bp_tls_end(in, f);
 	if (dir == BP_FROM_BROKER)

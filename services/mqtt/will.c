@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/enforcement.h"
 #include "services/mqtt/flow_memory.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "services/mqtt/peek.h"
@@ -554,6 +555,7 @@ void bp_will_forget(struct bp_mqtt_worker *in, struct bp_flow *f)
 	if (in->fleet == NULL && w->keep_alive != 0 &&
 		in->table.now - f->seen > GRACE(w->keep_alive)) {
 		in->frame = NULL;
+		bp_will_left(in, f);
 		bp_will_end(in, f);
 		in->frame = frame;
 		return;

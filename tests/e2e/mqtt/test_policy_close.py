@@ -3,6 +3,7 @@
 connection end at once."""
 
 import socket
+import struct
 import time
 
 import paho.mqtt.client as mqtt
@@ -200,3 +201,19 @@ def test_broker_discards_the_will_that_a_reload_refuses(lab, g, cloud):
     assert [t for t in topics(cloud) if t.startswith("plant/will/")] == ["plant/will/kept"]
     assert g.counter("policy_will_left") == 0
     assert g.counter("wills_discarded") >= 2
+
+
+def test_broker_discards_a_refused_will_when_its_client_closes(lab, g, cloud):
+    closing, resetting, kept = (connect_with_will(lab, name, 4) for name in ("closing", "resetting", "kept-too"))
+    policy = POLICY | {"on_reload": "leave", "rules": POLICY["rules"] + [
+        {"name": "wills", "action": "close", "packet": "will", "topic": "plant/will/+", "client_id": "*ing"}]}
+    assert g.reload(g.config | {"mqtt": g.config["mqtt"] | {"policy": policy}}).returncode == 0
+    before = g.counter("wills_discarded"), g.counter("policy_will_left")
+    closing.close()
+    resetting.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    resetting.close()
+    wait_until("discarded wills", lambda: g.counter("wills_discarded") == before[0] + 2)
+    kept.close()
+    wait_until("the will of the other client", lambda: "plant/will/kept-too" in topics(cloud))
+    assert not {"plant/will/closing", "plant/will/resetting"} & set(topics(cloud))
+    assert g.counter("policy_will_left") == before[1]

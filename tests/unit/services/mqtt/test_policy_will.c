@@ -316,6 +316,119 @@ static void ends_by_a_refused_packet(void **state)
 	rig_close(&rig);
 }
 
+/* on_reload: leave. The client ends the connection in another way than with a DISCONNECT. */
+static struct peer left_with_will(uint8_t version)
+{
+	struct peer c;
+
+	begin(BP_POLICY_FAIL_OPEN, 0);
+	rig.mqtt.policy.on_reload = BP_POLICY_ON_RELOAD_LEAVE;
+	load();
+	c = with_will(version, 1);
+	refuse_wills();
+	publish(&c, version, "t/x");
+	return c;
+}
+
+static void client_closes(void **state)
+{
+	(void)state;
+	for (unsigned k = 0; k < 8; k++) {
+		const bool reset = k & 1, acknowledged = k & 2;
+		const uint8_t version = k & 4 ? 5 : 4;
+		struct peer c = left_with_will(version);
+		const uint32_t at = received(&broker);
+
+		if (acknowledged)
+			rig_ack(&rig, &c, BROKER);
+		rig_segment(&rig, &c, CLIENT, reset ? TH_RST : TH_ACK | TH_FIN, c.seq[CLIENT],
+			reset ? 0 : c.seq[BROKER], NULL, 0);
+		if (!reset && !acknowledged) { /* it comes again */
+			assert_int_equal(received(&broker), at);
+			assert_int_equal(broker.fins + client.fins, 0);
+			rig_ack(&rig, &c, BROKER);
+			rig_segment(&rig, &c, CLIENT, TH_ACK | TH_FIN, c.seq[CLIENT], c.seq[BROKER],
+				NULL, 0);
+		}
+		assert_discarded(at);
+		assert_int_equal(client.resets + client.fins, !reset);
+		rig_close(&rig);
+	}
+}
+
+/* Reason code 4 of MQTT 5.0: with the will. */
+static void disconnect_with_will(void **state)
+{
+	struct peer c;
+	uint32_t at;
+
+	(void)state;
+	c = left_with_will(5);
+	at = received(&broker);
+	rig_send(&rig, &c, CLIENT, "\xe0\1\4", 3);
+	assert_discarded(at);
+	rig_close(&rig);
+}
+
+/* What no DISCONNECT can prevent: each is counted. */
+static void broker_publishes(void **state)
+{
+	(void)state;
+	for (unsigned how = 0; how < 6; how++) {
+		struct peer c = left_with_will(4);
+
+		rig_ack(&rig, &c, BROKER);
+		switch (how) {
+		case 0: /* keep-alive timeout, or takeover by another connection */
+			rig_segment(&rig, &c, BROKER, TH_ACK | TH_FIN, c.seq[BROKER], c.seq[CLIENT],
+				NULL, 0);
+			break;
+		case 1:
+			rig_segment(&rig, &c, BROKER, TH_ACK | TH_RST, c.seq[BROKER], c.seq[CLIENT],
+				NULL, 0);
+			break;
+		case 2: /* within a packet */
+			rig_send(&rig, &c, CLIENT, "\x30\x40\0\3t/x", 7);
+			rig_segment(&rig, &c, CLIENT, TH_RST, c.seq[CLIENT], 0, NULL, 0);
+			break;
+		case 3:
+			rig_send(&rig, &c, CLIENT, "\x30\x40\0\3t/x", 7);
+			rig_segment(&rig, &c, CLIENT, TH_ACK | TH_FIN, c.seq[CLIENT], c.seq[BROKER],
+				NULL, 0);
+			break;
+		case 4: /* with data */
+			rig_segment(&rig, &c, CLIENT, TH_ACK | TH_FIN, c.seq[CLIENT], c.seq[BROKER],
+				"\xc0\0", 2);
+			break;
+		case 5: /* on_reload: close, and the keep-alive timeout before another segment */
+			rig.mqtt.policy.on_reload = BP_POLICY_ON_RELOAD_CLOSE;
+			reload();
+			rig_segment(&rig, &c, BROKER, TH_ACK | TH_FIN, c.seq[BROKER], c.seq[CLIENT],
+				NULL, 0);
+			break;
+		}
+		if (rig_count(&rig, BP_C_POLICY_WILL_LEFT) != 1 ||
+			rig_count(&rig, BP_C_WILL_DISCARDED) != 0)
+			fail_msg("case %u", how);
+		rig_close(&rig);
+	}
+}
+
+/* An allowed will is left to the broker. */
+static void client_closes_with_an_allowed_will(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	begin(BP_POLICY_FAIL_CLOSED, 0);
+	c = with_will(4, 1);
+	rig_segment(&rig, &c, CLIENT, TH_ACK | TH_FIN, c.seq[CLIENT], c.seq[BROKER], NULL, 0);
+	assert_int_equal(broker.fins, 1);
+	assert_int_equal(rig_count(&rig, BP_C_WILL_EVALUATED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_WILL_LEFT), 0);
+	rig_close(&rig);
+}
+
 /* ---- wills of which nothing is kept ---- */
 
 enum lost { NO_MEMORY, DAMAGED, BY_SEARCH, MIDSTREAM, LOST };
@@ -411,6 +524,10 @@ int main(void)
 		cmocka_unit_test(client_continues),
 		cmocka_unit_test(websocket),
 		cmocka_unit_test(ends_by_a_refused_packet),
+		cmocka_unit_test(client_closes),
+		cmocka_unit_test(disconnect_with_will),
+		cmocka_unit_test(broker_publishes),
+		cmocka_unit_test(client_closes_with_an_allowed_will),
 		cmocka_unit_test(nothing_kept),
 		cmocka_unit_test(no_will_is_refused),
 	};
