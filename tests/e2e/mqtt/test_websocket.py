@@ -248,3 +248,25 @@ def test_policy_of_another_broker(lab, gw, policy):
     assert ("plant/secret/x", b"3") not in seen.messages and (QUARANTINE, b"3") not in seen.messages
     c.close()
     seen.close()
+
+
+def test_dots_in_topics_of_another_broker(lab, gw, policy):
+    """For RabbitMQ, plant.secret.x is plant/secret/x: rules that refuse topics do not match it, but a default that refuses does."""
+    wait_for_rabbit(lab, RABBIT_TCP_PORT)
+    of_broker = {"lab": lab, "host": CLOUD, "port": RABBIT_TCP_PORT}
+    seen = Collector(lab, "cloud", filters=("plant/#",), port=RABBIT_TCP_PORT, qos=1)
+    c = Client(client_id="dots", protocol=mqtt.MQTTv311, **of_broker).connected()
+    c.publish("plant.secret.x", "1", qos=1)
+    wait_until("the publication", lambda: seen.messages == [("plant/secret/x", b"1")])
+    c.close()
+    rules = [{"name": "clients", "action": "allow", "packet": "connect"}, {"name": "open", "action": "allow", "topic": "plant/open/x"}]
+    assert gw.reload(gw.config | {"mqtt": gw.config["mqtt"] | {"policy": {"default": "close", "rules": rules}}}).returncode == 0
+    for use in (lambda c: c.client.publish("plant.secret.x", "2", qos=1), lambda c: c.client.subscribe("plant.*.x")):
+        c = Client(client_id="dots", protocol=mqtt.MQTTv311, **of_broker).connected()
+        c.publish("plant/open/x", "2", qos=1)
+        use(c)
+        wait_until("the end", lambda c=c: c.ends)
+        c.close()
+    wait_until("the allowed ones", lambda: len(seen.messages) == 3)
+    assert {topic for topic, payload in seen.messages if payload == b"2"} == {"plant/open/x"}
+    seen.close()
