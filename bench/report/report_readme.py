@@ -27,7 +27,9 @@ def alarm(run):
 
 def block(run, report):
     """The lines between the marks; report: docs/performance/results.md as README.md links to it."""
-    lines = [f"Measured on {run.get('date', 'unknown')[:10]} at commit {run['commit']}. The machine was virtual and shared: {run['machine']}, "
+    later = [f" Cases of a later run ({u['date'][:10]}, commit {u['commit']}, {u['rounds']} rounds of {u['seconds']} s) are: "
+             f"{', '.join('`' + c + '`' for c in u['cases'])}." for u in run.get("updates", [])]
+    lines = [f"Measured on {run.get('date', 'unknown')[:10]} at commit {run['commit']}.{''.join(later)} The machine was virtual and shared: {run['machine']}, "
              f"{run['cores']} cores. biplane had one worker (forwarding thread) on one core. biplane and `dpdk-testpmd --forward-mode=io` ran alternately "
              f"on the same frames, {run['rounds']} rounds of {run['seconds']} s each. Each rate is the median of the rounds. "
              "The frames come from memory, not from a NIC, so the rates are not line rates; compare only the ratios. "
