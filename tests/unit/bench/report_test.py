@@ -236,11 +236,11 @@ class Failed(unittest.TestCase):
         self.assertIn("rates.svg", pictures)
 
     def test_parts_are_independent(self):
-        # of sections that are of several cases
-        for part in ("figure6", "phd_figure6", "latency", "publish", "sync", "phd_associations", "nodes", "phd_sizes"):
-            with self.subTest(part), tempfile.TemporaryDirectory() as folder:
+        # of sections that are of several cases, of which no two are missing at a time
+        for parts in (("figure6", "latency", "sync", "nodes"), ("phd_figure6", "publish", "phd_associations", "phd_sizes")):
+            with self.subTest(parts), tempfile.TemporaryDirectory() as folder:
                 run_file = Path(folder) / "run.json"
-                run_file.write_text(json.dumps({**RUN, part: None}), encoding="utf-8")
+                run_file.write_text(json.dumps({**RUN, **dict.fromkeys(parts)}), encoding="utf-8")
                 report(run_file, folder)
 
     def test_pages_have_it_in_place_of_the_table(self):

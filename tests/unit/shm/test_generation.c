@@ -15,7 +15,7 @@
 
 #define BANK 4096u
 #define READERS 3u
-#define GENERATIONS TEST_TIMES(10000u)
+#define GENERATIONS TEST_TIMES(4000u)
 #define KILLS TEST_TIMES(100u)
 
 /* An image whose size and words follow from its generation. */

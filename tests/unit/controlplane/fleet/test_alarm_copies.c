@@ -2,6 +2,7 @@
 /* Gateways of a fleet with a real Redis and a real mosquitto: one dies, another one publishes its
  * unacknowledged alarms. */
 #include "tests/unit/controlplane/fleet/redis_rig.h"
+#include "tests/unit/times.h"
 
 #include <event2/event.h>
 #include <fcntl.h>
@@ -791,7 +792,7 @@ static void length_changes_while_it_is_read(void **state)
 	RUN(f, bp_fleet_state_connected(g->fleet));
 	assert_int_equal(pthread_create(&thread, NULL, change, &c), 0);
 	WAIT_UNTIL(atomic_load(&c.begun));
-	for (uint64_t id = 1; id <= 3000; id++) {
+	for (uint64_t id = 1; id <= TEST_TIMES(1200); id++) {
 		uint64_t at = bp_ring_written(ring);
 		struct bp_alarm *a = test_alarm_number(id, "alarm/x", 0);
 		uint32_t size;

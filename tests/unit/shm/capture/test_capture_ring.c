@@ -6,6 +6,7 @@
 
 #include "shm/capture/capture.h"
 #include "tests/unit/shm/test.h"
+#include "tests/unit/times.h"
 
 #define CAPACITY BP_CAPTURE_RING_MIN
 #define BLOCK (CAPACITY / BP_CAPTURE_BLOCKS)
@@ -70,7 +71,7 @@ static void records_are_read_in_order(void **state)
 	put(&w, 1, 24); /* before the reader begins */
 	bp_capture_reader_init(&r, s, CAPACITY);
 	assert_null(next(&r));
-	for (uint64_t i = 0; i < 100000; i++) {
+	for (uint64_t i = 0; i < TEST_TIMES(50000); i++) {
 		const struct numbered *n;
 
 		put(&w, i, (uint32_t)(24 + i % 300 * 8));
@@ -144,7 +145,7 @@ static void overtaken_reader_continues_at_a_record(void **state)
 	struct bp_capture_reader r;
 
 	bp_capture_reader_init(&r, s, CAPACITY);
-	for (unsigned lap = 0; lap < 200; lap++) {
+	for (unsigned lap = 0; lap < (TEST_SANITIZED ? 40 : 100); lap++) {
 		const struct numbered *n;
 
 		for (uint32_t i = test_below(&seed, 3000); i-- > 0;)
@@ -212,7 +213,7 @@ static void reader_survives_garbage(void **state)
 	struct bp_capture_reader r;
 
 	bp_capture_reader_init(&r, s, CAPACITY);
-	for (unsigned i = 0; i < 100000; i++) {
+	for (unsigned i = 0; i < TEST_TIMES(50000); i++) {
 		const uint64_t at = r.cursor & (CAPACITY - 1);
 		struct bp_capture_record_head head = {test_below(&seed, 3) == 0
 							      ? (uint32_t)test_random(&seed)
