@@ -79,20 +79,17 @@ static NOINLINE void verify(struct bp_mqtt_burst *b)
 
 /* ---- windows ---- */
 
-/* The rule of the topic's memo if its value is one of a window with most[0] values or fewer, or
- * most[1] for a rate. */
+/* The rule of a memo if its value is one of a window with most[0] values or fewer, or most[1] for a
+ * rate. */
 static inline const struct bp_rule *window_rule(const struct bp_mqtt_worker *in,
-	const struct bp_mqtt_burst *b, const struct bp_rule *rules, const uint32_t *most,
-	uint32_t i)
+	const struct bp_rule *rules, const uint32_t *most, uint32_t memo)
 {
-	const struct bp_flow *f = b->l[i].flow;
 	const struct bp_rule *rule;
 
 	/* not compared with the frame yet: a free slot of an earlier process may be damaged */
-	if (b->p[i].body == 0 || f->memo_gen != in->gen ||
-		f->memo_rule >= bp_ruleset_all(in->rules))
+	if (memo >= bp_ruleset_all(in->rules))
 		return NULL;
-	rule = &rules[f->memo_rule];
+	rule = &rules[memo];
 	return rule->fast_window != BP_RULE_FAST_NO &&
 			       rule->window.values <= most[rule->window.function == BP_WINDOW_RATE]
 		       ? rule
@@ -103,24 +100,32 @@ static inline const struct bp_rule *window_rule(const struct bp_mqtt_worker *in,
 static NOINLINE void find_windows(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
 {
 	const struct bp_window_table *t = &in->windows;
-	const struct bp_rule *rules = bp_ruleset_rule(in->rules, 0), *rule;
+	const struct bp_rule *rules = bp_ruleset_rule(in->rules, 0), *rule = NULL;
+	uint32_t known = BP_RULE_NONE; /* memo whose rule is `rule`, in most frames the same */
+	uint64_t keyed = 0, mixed = 0;
 	/* here, so that there is no division for each frame */
 	const uint32_t most[2] = {bp_window_capacity(t->stride, BP_WINDOW_MEAN),
 		bp_window_capacity(t->stride, BP_WINDOW_RATE)};
-	uint64_t keyed = 0;
 
 	for (uint32_t i = 0; i < b->n; i++) {
-		rule = window_rule(in, b, rules, most, i);
+		const struct bp_flow *f = b->l[i].flow;
+
+		if (b->p[i].body == 0 || f->memo_gen != in->gen)
+			continue;
+		if (f->memo_rule != known) {
+			known = f->memo_rule;
+			rule = window_rule(in, rules, most, known);
+			mixed = rule == NULL ? 0 : bp_mix64(rule->uid);
+		}
 		if (rule == NULL)
 			continue;
-		bp_window_place_key(t, &b->window[i], rule, b->p[i].topic_hash);
+		bp_window_place_key(t, &b->window[i], mixed, b->p[i].topic_hash);
 		keyed |= (uint64_t)1 << i;
 	}
 	for (uint64_t left = keyed; left != 0; left &= left - 1) {
 		const uint32_t i = (uint32_t)__builtin_ctzll(left);
 
-		rule = &rules[b->l[i].flow->memo_rule];
-		if (bp_window_place_cell(t, &b->window[i], rule))
+		if (bp_window_place_cell(t, &b->window[i]))
 			b->windows |= (uint64_t)1 << i;
 	}
 }
@@ -237,8 +242,8 @@ static enum verdict evaluate_sparkplug(struct bp_mqtt_worker *in, const struct b
 	return QUIET + bp_condition_holds(&rule->raise, *value);
 }
 
-/* Adds a value to the window of frame i. */
-static inline enum verdict add_to_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+/* Adds a value to the window of frame i, whatever it is. */
+static NOINLINE enum verdict add_to_any_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	const struct bp_rule *rule, uint32_t i, double value)
 {
 	const struct bp_window_use u = {.rule = rule,
@@ -260,6 +265,19 @@ static inline enum verdict add_to_window(struct bp_mqtt_worker *in, struct bp_mq
 		in->journal->burst_windows--;
 		return GENERAL;
 	}
+}
+
+/* Adds a value to the window of frame i. */
+static inline __attribute__((always_inline)) enum verdict add_to_window(struct bp_mqtt_worker *in,
+	struct bp_mqtt_burst *b, const struct bp_rule *rule, const struct bp_window_moving *moving,
+	uint32_t i, double value)
+{
+	if (__builtin_expect(!bp_window_place_move(&in->windows, &b->window[i], moving,
+				     in->journal->window, &in->journal->burst_windows, in->mono_ns,
+				     bp_state_client(in, b->l[i].flow), value, &b->result[i]),
+		    0))
+		return add_to_any_window(in, b, rule, i, value);
+	return QUIET + bp_condition_holds(&rule->raise, b->result[i]);
 }
 
 /* evaluate() for a part of a combination. */
@@ -284,6 +302,8 @@ static inline enum verdict evaluate_part(struct bp_mqtt_worker *in, struct bp_mq
 static NOINLINE enum verdict evaluate_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	const struct bp_rule *rule, uint32_t i, const uint8_t *payload, uint32_t len)
 {
+	const struct bp_window_moving moving =
+		bp_window_moving(&rule->window, (uint16_t)in->worker);
 	uint32_t digits;
 	unsigned point;
 	double value;
@@ -295,7 +315,7 @@ static NOINLINE enum verdict evaluate_window(struct bp_mqtt_worker *in, struct b
 		value = (double)(int32_t)digits / bp_number_scale[point];
 	else if (!bp_value_at(in, rule->source, payload, len, &value))
 		return GENERAL;
-	return add_to_window(in, b, rule, i, value);
+	return add_to_window(in, b, rule, &moving, i, value);
 }
 
 /* evaluate() for a value that is not a short number as text. */
@@ -536,7 +556,7 @@ static inline enum verdict decide_own_rule(struct bp_mqtt_worker *in, struct bp_
 
 /* A frame of the template, by a rule with a window. */
 static inline enum verdict decide_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
-	const struct burst_constants *now, uint32_t i)
+	const struct burst_constants *now, const struct bp_window_moving *moving, uint32_t i)
 {
 	const struct bp_template *x = in->same_template;
 	struct bp_flow *f = b->l[i].flow;
@@ -545,7 +565,7 @@ static inline enum verdict decide_window(struct bp_mqtt_worker *in, struct bp_mq
 	if (__builtin_expect(!(b->windows >> i & 1), 0) ||
 		__builtin_expect(!bp_template_flow_matches(x, b->frame[i], &b->l[i], &b->p[i]), 0))
 		return GENERAL;
-	verdict = add_to_window(in, b, &now->rules[f->memo_rule], i,
+	verdict = add_to_window(in, b, &now->rules[x->rule], moving, i,
 		(double)(int32_t)b->number[i] / bp_number_scale[x->point]);
 	if (__builtin_expect(verdict != GENERAL, 1))
 		advance(now, i, f, x->len);
@@ -575,6 +595,9 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 	uint64_t raises = in->confirms ? 0 : b->raises;
 	struct tally tally = {.slot = NO_SLOT};
 	uint32_t n_one_rule = 0, behind_general = 0;
+	const struct bp_window_moving moving =
+		by == BY_WINDOW ? bp_window_moving(&now.rules[x->rule].window, (uint16_t)in->worker)
+				: (struct bp_window_moving){0};
 
 	bp_journal_burst(in->journal, in->ring, 0, 0);
 	for (uint32_t i = 0; i < n; i++) {
@@ -587,7 +610,7 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 			if (__builtin_expect(verdict != GENERAL, 1))
 				continue;
 		} else if (by == BY_WINDOW && __builtin_expect(numbers >> i & 1, 1)) {
-			verdict = decide_window(in, b, &now, i);
+			verdict = decide_window(in, b, &now, &moving, i);
 			raises |= (uint64_t)(verdict == RAISES) << i;
 			n_one_rule += verdict != GENERAL;
 			if (__builtin_expect(verdict != GENERAL, 1))

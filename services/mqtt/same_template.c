@@ -221,6 +221,7 @@ static bool set_numbers(struct bp_template *x, const struct bp_mqtt_worker *in,
 	x->memo = (bp_v16)(bp_v4){0, 0, own_rules ? 0 : f->memo_rule, in->gen};
 	x->memo_mask = (bp_v16)(bp_v4){-1, -1, own_rules ? 0 : -1, -1};
 	x->state = BP_SINGLE_STATE(f->version);
+	x->rule = f->memo_rule;
 	x->slot = rule->slot;
 	return true;
 }

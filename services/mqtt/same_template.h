@@ -32,7 +32,8 @@ struct bp_template {
 	bp_v16 memo, memo_mask;
 	bp_v16 state;  /* of a flow, as bp_single_flow_is() compares it */
 	uint32_t gen;  /* of the rules */
-	uint32_t slot; /* of the rule, in the statistics */
+	uint32_t rule; /* its index */
+	uint32_t slot; /* of it, in the statistics */
 	uint32_t topic, topic_len, at;
 	uint16_t total;          /* of the IPv4 header, as it lies in memory */
 	uint16_t body, end, len; /* as in struct bp_single_publish */

@@ -34,6 +34,13 @@ static inline struct bp_exact_sum bp_exact_signed(struct bp_exact_sum x, uint64_
 		(struct bp_exact_sum){negative & 1, 0});
 }
 
+/* By how many bits the mantissa of a value is shifted; BP_EXACT_SHIFTS or more: it is 0 or not
+ * representable. */
+static inline uint32_t bp_exact_shift(uint64_t bits)
+{
+	return (uint32_t)(bits >> 52 & 0x7ff) - (1023 + 52 - BP_EXACT_UNITS);
+}
+
 /* False: it is not representable, and counts as 0. */
 static inline bool bp_exact_of(double v, struct bp_exact_sum *x)
 {
@@ -41,7 +48,7 @@ static inline bool bp_exact_of(double v, struct bp_exact_sum *x)
 	uint32_t shift;
 
 	memcpy(&bits, &v, sizeof(bits));
-	shift = (uint32_t)(bits >> 52 & 0x7ff) - (1023 + 52 - BP_EXACT_UNITS);
+	shift = bp_exact_shift(bits);
 	mantissa = (bits & 0xfffffffffffffull) | 1ull << 52;
 	if (__builtin_expect(shift >= BP_EXACT_SHIFTS, 0)) {
 		*x = (struct bp_exact_sum){0};
@@ -50,6 +57,31 @@ static inline bool bp_exact_of(double v, struct bp_exact_sum *x)
 	*x = bp_exact_signed(
 		(struct bp_exact_sum){mantissa << shift, mantissa >> 1 >> (63 - shift)},
 		-(bits >> 63));
+	return true;
+}
+
+/* The sum with `to` instead of `from`, which is a part of it. False: `to` is not representable. */
+static inline bool bp_exact_replace(
+	struct bp_exact_sum sum, double from, double to, struct bp_exact_sum *result)
+{
+	struct bp_exact_sum x, y;
+	uint64_t a, b;
+	int64_t more;
+	uint32_t shift;
+
+	memcpy(&a, &from, sizeof(a));
+	memcpy(&b, &to, sizeof(b));
+	shift = bp_exact_shift(b);
+	/* Of one sign and one power of two, as most: only the mantissas differ. */
+	if (__builtin_expect((a ^ b) >> 52 == 0 && shift < BP_EXACT_SHIFTS, 1)) {
+		more = (int64_t)((b - a) ^ -(b >> 63)) + (int64_t)(b >> 63);
+		*result = bp_exact_add(sum, (struct bp_exact_sum){(uint64_t)more << shift,
+						    (uint64_t)(more >> 1 >> (63 - shift))});
+		return true;
+	}
+	if (!bp_exact_of(-from, &x) || !bp_exact_of(to, &y))
+		return false;
+	*result = bp_exact_add(sum, bp_exact_add(x, y));
 	return true;
 }
 

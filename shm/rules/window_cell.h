@@ -27,12 +27,18 @@ static inline struct bp_window *bp_window_cell(const struct bp_window_table *t, 
 	return (struct bp_window *)(void *)(t->cells + i * t->stride);
 }
 
-/* The hash of the topic is keyed: a client cannot choose topics whose pairs collide. */
-static inline uint64_t bp_window_key(uint64_t uid, uint64_t topic_hash)
+/* The hash of the topic is keyed: a client cannot choose topics whose pairs collide. `mixed`:
+ * bp_mix64() of the rule's uid. */
+static inline uint64_t bp_window_key_mixed(uint64_t mixed, uint64_t topic_hash)
 {
-	const uint64_t key = bp_fold(topic_hash ^ bp_mix64(uid), 0x9e3779b97f4a7c15ull);
+	const uint64_t key = bp_fold(topic_hash ^ mixed, 0x9e3779b97f4a7c15ull);
 
 	return key ? key : 1;
+}
+
+static inline uint64_t bp_window_key(uint64_t uid, uint64_t topic_hash)
+{
+	return bp_window_key_mixed(bp_mix64(uid), topic_hash);
 }
 
 static inline uint64_t bp_window_bucket_at(const struct bp_window_table *t, uint64_t key)

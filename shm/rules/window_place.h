@@ -12,36 +12,132 @@
 struct bp_window_place {
 	uint64_t key;
 	struct bp_window *cell;
-	uint32_t bucket, way;
+	uint32_t bucket; /* its number */
+	uint32_t way;
+	uint64_t index; /* of the cell */
 };
 
-static inline void bp_window_place_key(const struct bp_window_table *t, struct bp_window_place *p,
-	const struct bp_rule *rule, uint64_t topic_hash)
+typedef uint64_t bp_window_two_keys __attribute__((vector_size(16), may_alias));
+
+/* bp_window_way() where no other worker changes the bucket. There the compiler may make branches of
+ * the comparisons, which are often mispredicted. */
+static inline int bp_window_way_exclusive(const struct bp_window_bucket *b, uint64_t key)
 {
-	p->key = bp_window_key(rule->uid, topic_hash);
+	const bp_window_two_keys *two = (const bp_window_two_keys *)(const void *)b;
+	const bp_window_two_keys wanted = {key, key};
+	bp_window_two_keys found = {0, 0};
+
+	_Static_assert(sizeof(*b) == 64 && offsetof(struct bp_window_bucket, key) == 8,
+		"the lock, then seven keys");
+#pragma GCC unroll 4
+	for (uint64_t i = 0; i < 4; i++)
+		found |= (bp_window_two_keys)(two[i] == wanted) &
+			 (bp_window_two_keys){2 * i, 2 * i + 1};
+	return (int)(found[0] | found[1]) - 1;
+}
+
+/* `mixed`: as bp_window_key_mixed() has it. */
+static inline void bp_window_place_key(const struct bp_window_table *t, struct bp_window_place *p,
+	uint64_t mixed, uint64_t topic_hash)
+{
+	p->key = bp_window_key_mixed(mixed, topic_hash);
 	p->bucket = (uint32_t)bp_window_bucket_at(t, p->key);
 	__builtin_prefetch(&t->bucket[p->bucket]);
 }
 
-static inline uint64_t bp_window_place_index(const struct bp_window_place *p)
-{
-	return (uint64_t)p->bucket * BP_WINDOW_WAYS + p->way;
-}
-
 /* False: the pair has no window. */
-static inline bool bp_window_place_cell(
-	const struct bp_window_table *t, struct bp_window_place *p, const struct bp_rule *rule)
+static inline bool bp_window_place_cell(const struct bp_window_table *t, struct bp_window_place *p)
 {
-	const int way = bp_window_way(&t->bucket[p->bucket], p->key);
+	const struct bp_window_bucket *b = &t->bucket[p->bucket];
+	const int way =
+		t->exclusive ? bp_window_way_exclusive(b, p->key) : bp_window_way(b, p->key);
+	uint8_t *cell;
 
 	if (way < 0)
 		return false;
 	p->way = (uint32_t)way;
-	p->cell = bp_window_cell(t, bp_window_place_index(p));
-	__builtin_prefetch(p->cell, 1);
-	__builtin_prefetch((uint8_t *)p->cell + 64, 1);
-	__builtin_prefetch((uint8_t *)p->cell + 128, 1);
-	__builtin_prefetch((uint8_t *)p->cell + 128 + (rule->window.values > 8 ? 64 : 0), 1);
+	p->index = (uint64_t)p->bucket * BP_WINDOW_WAYS + (uint32_t)way;
+	p->cell = bp_window_cell(t, p->index);
+	cell = (uint8_t *)p->cell;
+#pragma GCC unroll 4
+	for (unsigned line = 0; line < 4; line++) /* the cell, and 16 of its values */
+		__builtin_prefetch(cell + line * 64, 1);
+	return true;
+}
+
+/* The constants of bp_window_place_move() for the values of one rule in a burst. */
+struct bp_window_moving {
+	double divisor;  /* of the sum */
+	uint32_t values; /* 0: the window has another function */
+	uint16_t worker;
+};
+
+static inline struct bp_window_moving bp_window_moving(
+	const struct bp_window_spec *w, uint16_t worker)
+{
+	return (struct bp_window_moving){.divisor = w->function == BP_WINDOW_MEAN ? w->values : 1,
+		.values = bp_window_is_summed(w) && !w->tumbling ? w->values : 0,
+		.worker = worker};
+}
+
+/* Whether the window has a result, and all values are in its sum. */
+static inline bool bp_window_is_moving(
+	const struct bp_window_state *s, const struct bp_window_moving *m, uint64_t now_ns)
+{
+	return s->n == m->values && s->at < m->values && s->outside == 0 && s->full &&
+	       s->has_result && s->last_ns <= now_ns;
+}
+
+/*
+ * bp_window_place_add() in a full window whose sum is exact, as most are, with few instructions:
+ * the value replaces the oldest one. False: nothing was changed, and bp_window_place_add() has to
+ * do it. `undo`: the records for the changes of the burst; *noted: those that are used.
+ */
+static inline __attribute__((always_inline)) bool bp_window_place_move(
+	const struct bp_window_table *t, const struct bp_window_place *p,
+	const struct bp_window_moving *m, struct bp_window_undo *undo, uint64_t *noted,
+	uint64_t now_ns, uint32_t client, double value, double *result)
+{
+	struct bp_window_bucket *b = &t->bucket[p->bucket];
+	struct bp_window *c = p->cell;
+	struct bp_window_state *s = &c->state;
+	struct bp_exact_sum sum;
+	double *slot, outcome;
+	uint32_t at, next;
+	uint64_t changes;
+
+	if (!bp_window_try_lock(t, b, m->worker))
+		return false;
+	at = s->at;
+	next = at + 1 == m->values ? 0 : at + 1;
+	changes = s->changes + 1;
+	slot = (double *)(void *)c->data + at;
+	if (__builtin_expect(bp_window_key_at(b, p->way) != p->key ||
+				     !bp_window_is_moving(s, m, now_ns) ||
+				     bp_window_is_summed_again(next, changes, m->values) ||
+				     !bp_exact_replace(s->sum, *slot, value, &sum),
+		    0)) {
+		bp_window_unlock(t, b);
+		return false;
+	}
+	bp_window_note(
+		&undo[*noted], c, p->index, p->key, at * (uint32_t)sizeof(*slot), sizeof(*slot));
+	++*noted;
+	bp_window_order();
+	bp_window_begin_change(c, m->worker);
+	outcome = bp_exact_double(sum) / m->divisor;
+	*slot = value;
+	__atomic_store_n(&s->changes, changes, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->last_ns, now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->sum.low, sum.low, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->sum.high, sum.high, __ATOMIC_RELAXED);
+	__atomic_store(&s->result, &outcome, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->at, next, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->used_ns, now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->client, client, __ATOMIC_RELAXED);
+	bp_window_end_change(c);
+	bp_window_unlock(t, b);
+	*result = outcome;
 	return true;
 }
 
@@ -67,7 +163,7 @@ static inline enum bp_window_result bp_window_place_add(const struct bp_window_t
 		return BP_WINDOW_BUSY;
 	}
 	bp_window_ring_place(w, &next, &d);
-	bp_window_note(u->undo, c, bp_window_place_index(p), p->key, d.offset, d.len);
+	bp_window_note(u->undo, c, p->index, p->key, d.offset, d.len);
 	bp_window_begin_change(c, u->worker);
 	next.changes++;
 	r = bp_window_ring_add(w, &next, c->data, value, u->now_ns, result);

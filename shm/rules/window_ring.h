@@ -53,13 +53,21 @@ static inline double bp_window_ratio(double sum, uint32_t n)
 	return sum * reciprocal;
 }
 
+/* Whether the sum is computed from all values after a change: once in 256 changes, or in each pass
+ * over a larger ring, so that damage of the shared memory does not last. `at`: slot of the next
+ * value. */
+static inline bool bp_window_is_summed_again(uint32_t at, uint64_t changes, uint32_t values)
+{
+	return at == 0 && (changes & 0xff) < values;
+}
+
 /* The function of the full ring, of which `first` is the oldest value. */
 static inline bool bp_window_ring_result(const struct bp_window_spec *w, struct bp_window_state *s,
 	const void *data, uint32_t first, double *result)
 {
 	if (!bp_window_is_summed(w))
 		return bp_window_of_values(w, data, w->values, first, result);
-	if (first == 0) { /* once in a while, so that damage of the shared memory does not last */
+	if (bp_window_is_summed_again(first, s->changes, w->values)) {
 		s->sum = (struct bp_exact_sum){0};
 		s->outside = 0;
 		for (uint32_t i = 0; i < w->values; i++)

@@ -452,13 +452,16 @@ static void a_damaged_sum_does_not_last(void **state)
 	(void)state;
 	open_table(8, 8);
 	set_rule(5, BP_WINDOW_MEAN, 4, false);
-	for (unsigned i = 0; i < 5; i++)
-		(void)add(3, &result);
-	used_cell()->state.sum = (struct bp_exact_sum){UINT64_MAX / 3, UINT64_MAX / 3};
-	used_cell()->state.outside = 7;
-	for (unsigned i = 0; i < 4; i++)
-		(void)add(3, &result);
-	assert_true(result == 3);
+	for (unsigned outside = 0; outside < 2; outside++) {
+		for (unsigned i = 0; i < 5; i++)
+			(void)add(3, &result);
+		used_cell()->state.sum = (struct bp_exact_sum){UINT64_MAX / 3, UINT64_MAX / 3};
+		used_cell()->state.outside = 7 * outside;
+		for (unsigned i = 0; i < 256 + 3; i++)
+			(void)add(3, &result);
+		assert_true(result == 3);
+		assert_int_equal(used_cell()->state.outside, 0);
+	}
 	close_table();
 }
 
