@@ -15,7 +15,7 @@ import sys
 KEYS = ("case", "name", "who", "percent", "messages", "apdu", "n", "method", "sources", "gateways", "lcl", "tau_ns", "hops",
         "part", "node", "rate", "system", "size")
 # Inputs, properties of the machine, counters of the measurement itself, and data for plots only
-NOT_FIGURES = {"rounds", "seconds", "target", "target_ratio", "cores", "memory_gib", "mpps", "reference_mpps", "csum_mpps", "hz",
+NOT_FIGURES = {"rounds", "seconds", "target", "target_ratio", "ratio_low", "ratio_high", "cores", "memory_gib", "mpps", "reference_mpps", "csum_mpps", "hz",
                "count", "alarms", "packets", "share", "fraction", "offered", "rate_bps", "queues", "budget_ns",
                "queued", "acknowledged", "changes", "frames", "inside", "early", "made", "taken", "left", "sent",
                "best_effort", "best_effort_made", "best_effort_taken", "moved", "slots", "gated_ns", "intervals",

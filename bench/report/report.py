@@ -56,7 +56,8 @@ def head(run, run_file):
             *([f"| Failed cases | {', '.join('`' + f['case'] + '`' for f in run['failed'])}; the sections state the reasons |"]
               if run.get("failed") else []), "",
             "The machine is virtual and shared, so absolute rates vary. Ratios within the same run are more reliable. \"Ports in memory\" "
-            "means that the frames come from memory and go to memory, without a NIC: these rates are not line rates.",
+            "means that the frames come from memory and go to memory, without a NIC: these rates are not line rates. The ratio of two rates is the median of the ratios of the rounds; the lowest and "
+            "the highest are in parentheses.",
             ""]
 
 

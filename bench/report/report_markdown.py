@@ -52,3 +52,9 @@ def text_of(said):
 
 def figure(v, digits=2):
     return "not measured" if v is None else f"{v:.{digits}f}"
+
+
+def ratio(row):
+    """The ratio of a rate, with those of its rounds if the result has them."""
+    text = figure(row["ratio"], 3)
+    return text if row.get("ratio_low") is None else f"{text} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})"

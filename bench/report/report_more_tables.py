@@ -3,13 +3,13 @@
 have the case."""
 import peers_table
 import services_table
-from report_markdown import figure, table, text_of
+from report_markdown import figure, ratio, table, text_of
 
 
 def rates(run):
     return run["rates"] and table(
         ["Case", "Mpps", "Reference", "Mpps of the reference", "Ratio", "Target ratio"],
-        [[f"`{r['case']}`", figure(r["mpps"]), r["reference"], figure(r["reference_mpps"]), figure(r["ratio"], 3),
+        [[f"`{r['case']}`", figure(r["mpps"]), r["reference"], figure(r["reference_mpps"]), ratio(r),
           "" if r["target"] is None else figure(r["target"])]
          for r in run["rates"]])
 

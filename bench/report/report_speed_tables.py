@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tables of the performance pages, docs/performance/*.md, from a result of scripts/bench: lines of Markdown, or
 none if the result does not have them."""
-from report_markdown import figure, table, text_of
+from report_markdown import figure, ratio, table, text_of
 
 
 def rates(run):
@@ -11,7 +11,7 @@ def rates(run):
     return table(["Case", "Traffic", "Mpps", "Reference, Mpps", "Ratio"],
                  [[f"`{r['case']}`", text_of(r["what"]), figure(r["mpps"], 1),
                    f"{'testpmd' if r['reference'].startswith('io') else '`' + r['reference'] + '`'} {r['reference_mpps']:.1f}",
-                   figure(r["ratio"], 3)] for r in rows])
+                   ratio(r)] for r in rows])
 
 
 def rates_of(*begin):

@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "bench" / "report"))
 import report  # noqa: E402
+import report_more_tables  # noqa: E402
 import report_readme  # noqa: E402
 import update  # noqa: E402
 
@@ -53,6 +54,11 @@ class Update(unittest.TestCase):
         self.assertEqual([("2", ["growth"]), ("3", ["latency"])], [(u["date"], u["cases"]) for u in got["updates"]])
         got = update.update(got, run("4", growth=[8]), ["growth"])
         self.assertEqual([("3", ["latency"]), ("4", ["growth"])], [(u["date"], u["cases"]) for u in got["updates"]])
+
+    def test_ratios_of_the_rounds_are_next_to_their_median(self):
+        spread = {**row("text", 0.5), "ratio_low": 0.444, "ratio_high": 0.6}
+        self.assertIn("| 0.500 (0.44 to 0.60) |", "\n".join(report_more_tables.rates({"rates": [spread]})))
+        self.assertIn("| 0.500 |", "\n".join(report_more_tables.rates({"rates": [row("text", 0.5)]})))
 
     def test_pages_state_the_later_run(self):
         got = update.update(OLD, run("2026-01-02T00:00:00Z", latency={"a": 5}), ["latency"])
