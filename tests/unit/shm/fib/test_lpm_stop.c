@@ -69,7 +69,8 @@ static unsigned stop_everywhere(struct lpm_rig *r, const struct change *c)
 {
 	unsigned times = 0;
 
-	for (uint64_t stores = 0; stops(r, c, stores); stores += 1 + stores / 16) {
+	for (uint64_t stores = 0; stops(r, c, stores);
+		stores += 1 + stores / (TEST_SANITIZED ? 4 : 16)) {
 		check_old_or_new(r, c);
 		times++;
 		/* At last the old truth, so that the change can be begun once more. */
