@@ -27,8 +27,9 @@ def alarm(run):
 
 def block(run, report):
     """The lines between the marks; report: docs/performance/results.md as README.md links to it."""
-    later = [f" Cases of a later run ({u['date'][:10]}, commit {u['commit']}, {u['rounds']} rounds of {u['seconds']} s) are: "
-             f"{', '.join('`' + c + '`' for c in u['cases'])}." for u in run.get("updates", [])]
+    shown = {case for case, _ in RATES} | {"alarm-paper"}
+    later = [f" The cases {', '.join('`' + c + '`' for c in u['cases'] if c in shown)} are of a later run ({u['date'][:10]}, commit {u['commit']}, "
+             f"{u['rounds']} rounds of {u['seconds']} s)." for u in run.get("updates", []) if shown & set(u["cases"])]
     lines = [f"Measured on {run.get('date', 'unknown')[:10]} at commit {run['commit']}.{''.join(later)} The machine was virtual and shared: {run['machine']}, "
              f"{run['cores']} cores. biplane had one worker (forwarding thread) on one core. biplane and `dpdk-testpmd --forward-mode=io` ran alternately "
              f"on the same frames, {run['rounds']} rounds of {run['seconds']} s each. Each rate is the median of the rounds. "

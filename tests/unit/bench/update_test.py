@@ -63,7 +63,10 @@ class Update(unittest.TestCase):
     def test_pages_state_the_later_run(self):
         got = update.update(OLD, run("2026-01-02T00:00:00Z", latency={"a": 5}), ["latency"])
         self.assertIn("| Later run | `latency`: 2026-01-02T00:00:00Z, commit c2026-01-02T00:00:00Z, m, 3 rounds of 1 s |", report.head(got, Path("x.json")))
-        self.assertIn("(2026-01-02, commit c2026-01-02T00:00:00Z, 3 rounds of 1 s) are: `latency`.", report_readme.block(got, "r.md")[0])
+        self.assertNotIn("later run", report_readme.block(got, "r.md")[0])
+        got = update.update(got, run("2026-01-02T00:00:00Z", rates=[row("text", 0.6)]), ["text"])
+        self.assertIn(" The cases `text` are of a later run (2026-01-02, commit c2026-01-02T00:00:00Z, 3 rounds of 1 s).",
+                      report_readme.block(got, "r.md")[0])
         self.assertNotIn("Later run", "\n".join(report.head(OLD, Path("x.json"))))
 
 
