@@ -18,6 +18,7 @@
 #include "shm/fib/fib_tables.h"
 #include "shm/lcl/lcl.h"
 #include "shm/health/phd.h"
+#include "shm/process_use.h"
 #include "shm/ring.h"
 #include "shm/generation.h"
 #include "shm/rules/part_state.h"
@@ -109,6 +110,7 @@ struct bp_shm_usage {
 struct bp_shm_global {
 	/* DP main */
 	_Atomic uint64_t dp_pid, dp_started_ns, dp_heartbeat_ns;
+	struct bp_process_use dp_use;
 	_Atomic uint32_t dp_workers, dp_ports;
 	/* Written by the process that creates the segment: key of the hashes of the data plane's
 	 * tables */
@@ -146,6 +148,7 @@ extern const char *const bp_destination_name[BP_DESTINATIONS];
 /* The control plane's. */
 struct bp_shm_control {
 	_Atomic uint64_t cp_pid, cp_started_ns, cp_heartbeat_ns;
+	struct bp_process_use cp_use;
 	_Atomic uint64_t cp_alarms_read;
 	struct bp_publisher_counters publisher[BP_DESTINATIONS];
 	_Atomic uint64_t cp_reloads, cp_reloads_refused;

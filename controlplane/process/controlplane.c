@@ -140,6 +140,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	atomic_store_explicit(
 		&cp->shm.control->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
+	bp_process_use_publish(&cp->shm.control->cp_use);
 	/* by a data plane that was started with another configuration, or repaired it */
 	if (!cp->stopping && bp_segment_replaced(cp->shm.segment)) {
 		bp_log_event(BP_LOG_WARNING,

@@ -397,6 +397,7 @@ static void publish(struct dataplane *d)
 	bp_publish_links(&d->shm, d->ports, d->config->n_ports);
 	bp_publish_nodes(&d->shm, d->workers.worker, d->workers.n);
 	bp_publish_usage(&d->shm, d->config, &d->pools, &d->workers.fdb, &d->faults);
+	bp_process_use_publish(&d->shm.global->dp_use);
 	atomic_store(&d->shm.global->dp_heartbeat_ns, unix_ns());
 }
 

@@ -81,6 +81,29 @@ static void read_heartbeat(struct bp_metrics *m, const struct bp_metric *row)
 				m->unix_ns > at[p] ? m->unix_ns - at[p] : 0);
 }
 
+static const struct bp_process_use *use_of(const struct bp_metrics *m, unsigned plane)
+{
+	return plane == 0 ? &m->shm->global->dp_use : &m->shm->control->cp_use;
+}
+
+static void read_cpu(struct bp_metrics *m, const struct bp_metric *row)
+{
+	(void)row;
+	for (unsigned p = 0; p < WITH_HEARTBEAT; p++)
+		if (load(&use_of(m, p)->cpu_ns) != 0)
+			bp_metric_seconds(
+				m, BP_LABELS(plane_label(p)), load(&use_of(m, p)->cpu_ns));
+}
+
+static void read_resident(struct bp_metrics *m, const struct bp_metric *row)
+{
+	(void)row;
+	for (unsigned p = 0; p < WITH_HEARTBEAT; p++)
+		if (load(&use_of(m, p)->resident_bytes) != 0)
+			bp_metric_count(
+				m, BP_LABELS(plane_label(p)), load(&use_of(m, p)->resident_bytes));
+}
+
 static void read_restarts(struct bp_metrics *m, const struct bp_metric *row)
 {
 	struct bp_shm_shared *s = m->shm->shared;
@@ -227,6 +250,18 @@ static const struct bp_metric process[] = {
 		.labels = "plane",
 		.help = "Time since the last heartbeat, which each plane sends once a second",
 		.read = read_heartbeat},
+	{.name = "plane_cpu_seconds",
+		.type = BP_METRIC_COUNTER,
+		.unit = "seconds",
+		.labels = "plane",
+		.help = "CPU time of the process since its start, of all threads",
+		.read = read_cpu},
+	{.name = "plane_resident_bytes",
+		.type = BP_METRIC_GAUGE,
+		.unit = "bytes",
+		.labels = "plane",
+		.help = "Resident memory of the process, without hugepages",
+		.read = read_resident},
 	{.name = "plane_restarts",
 		.type = BP_METRIC_COUNTER,
 		.labels = "plane,reason",

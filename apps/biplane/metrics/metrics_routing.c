@@ -55,6 +55,15 @@ static void read_fib(struct bp_metrics *m, const struct bp_metric *row)
 		bp_metric_count(m, BP_NO_LABELS, bp_metric_load(m->shm->fib.control, row->at));
 }
 
+static void read_vrfs_refused(struct bp_metrics *m, const struct bp_metric *row)
+{
+	(void)row;
+	if (routes(m))
+		bp_metric_count(m, BP_NO_LABELS,
+			atomic_load_explicit(
+				&m->shm->fib.control->vrfs_refused, memory_order_relaxed));
+}
+
 #define NETLINK(name_, type_, reader, member, help_)                                               \
 	{                                                                                          \
 		.name = "netlink_" name_, .type = type_, .labels = "", .help = help_,              \
@@ -96,6 +105,12 @@ static const struct bp_metric netlink[] = {
 		.help = "Routes and neighbors not installed: table full",
 		.read = read_fib,
 		.at = offsetof(struct bp_fib_control, rejected_total)},
+	{.name = "fib_interfaces_vrf_not_copied",
+		.type = BP_METRIC_GAUGE,
+		.labels = "",
+		.help = "Interfaces in VRFs beyond the limit or with the local table: the kernel "
+			"forwards their packets",
+		.read = read_vrfs_refused},
 	{.name = "fib_repairs",
 		.type = BP_METRIC_COUNTER,
 		.labels = "",

@@ -101,6 +101,9 @@ def test_values_and_rates_are_those_of_show(lab, gateway, prometheus, tmp_path):
         raise AssertionError(f"{e}: { {q: v for q, v in last.items() if v[0] != v[1]} }") from None
     latency = next(s for s in g.show("latency")["stages"] if s["stage"] == "total")
     assert p.value('biplane_alarm_latency_seconds_sum{destination="mqtt",stage="total"}') == pytest.approx(latency["avg_ns"] * latency["count"] / 1e9, rel=0.01)
+    for plane in ("dataplane", "controlplane"):
+        assert p.value(f'biplane_plane_cpu_seconds_total{{plane="{plane}"}}') > 0
+        assert p.value(f'biplane_plane_resident_bytes{{plane="{plane}"}}') > 1 << 20
     # negotiated: Prometheus asks for OpenMetrics, and has the types and units of all families
     metadata = p.get("metadata")
     assert metadata["biplane_port_rx_bytes"][0]["type"] == "counter" and metadata["biplane_port_rx_bytes"][0]["unit"] == "bytes"

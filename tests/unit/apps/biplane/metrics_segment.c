@@ -274,6 +274,8 @@ void metrics_segment_fill(struct bp_shm *shm)
 	atomic_store(&shm->global->dp_pid, (uint64_t)getpid());
 	atomic_store(&shm->global->dp_started_ns, 1700000000500000000u);
 	atomic_store(&shm->global->dp_heartbeat_ns, 1700000000500000000u);
+	atomic_store(&shm->global->dp_use.cpu_ns, 2500000000u);
+	atomic_store(&shm->global->dp_use.resident_bytes, 64u << 20);
 	atomic_store(&shm->control->cp_started_ns, 1700000000000000000u);
 	atomic_store(&shm->control->cp_heartbeat_ns, 1700000000000000000u);
 	atomic_store(&shm->control->cp_sync_state, 2);

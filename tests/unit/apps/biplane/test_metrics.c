@@ -62,6 +62,8 @@ static void values_of_the_segment(void **state)
 		"biplane_plane_up{plane=\"controlplane\"} 0",
 		"biplane_plane_start_time_seconds{plane=\"dataplane\"} 1700000000.5",
 		"biplane_plane_start_time_seconds{plane=\"controlplane\"} 1700000000",
+		"biplane_plane_cpu_seconds_total{plane=\"dataplane\"} 2.5",
+		"biplane_plane_resident_bytes{plane=\"dataplane\"} 67108864",
 		"biplane_fleet_agent_up 1",
 		"biplane_fleet_rollout_serial 9",
 		"biplane_fleet_bundle_version 7",
