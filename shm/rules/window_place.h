@@ -68,6 +68,7 @@ static inline bool bp_window_place_cell(const struct bp_window_table *t, struct 
 /* The constants of bp_window_place_move() for the values of one rule in a burst. */
 struct bp_window_moving {
 	double divisor;  /* of the sum */
+	double factor;   /* its reciprocal if that is exact, so that there is no division; else 0 */
 	uint32_t values; /* 0: the window has another function */
 	uint16_t worker;
 };
@@ -75,7 +76,10 @@ struct bp_window_moving {
 static inline struct bp_window_moving bp_window_moving(
 	const struct bp_window_spec *w, uint16_t worker)
 {
-	return (struct bp_window_moving){.divisor = w->function == BP_WINDOW_MEAN ? w->values : 1,
+	const uint32_t n = w->function == BP_WINDOW_MEAN ? w->values : 1;
+
+	return (struct bp_window_moving){.divisor = n,
+		.factor = n != 0 && (n & (n - 1)) == 0 ? bp_window_ratio(1, n) : 0,
 		.values = bp_window_is_summed(w) && !w->tumbling ? w->values : 0,
 		.worker = worker};
 }
@@ -125,7 +129,8 @@ static inline __attribute__((always_inline)) bool bp_window_place_move(
 	++*noted;
 	bp_window_order();
 	bp_window_begin_change(c, m->worker);
-	outcome = bp_exact_double(sum) / m->divisor;
+	outcome = bp_exact_double(sum);
+	outcome = __builtin_expect(m->factor != 0, 1) ? outcome * m->factor : outcome / m->divisor;
 	*slot = value;
 	__atomic_store_n(&s->changes, changes, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->last_ns, now_ns, __ATOMIC_RELAXED);
