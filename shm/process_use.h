@@ -5,11 +5,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* What a process uses. Its main thread writes it once a second; others read it
- * at any time. */
+/* What a process uses. Its main thread writes it once a second; others read it at any time. */
 struct bp_process_use {
-	_Atomic uint64_t
-		cpu_ns; /* since its start, of all threads, in user mode and in the kernel */
+	_Atomic uint64_t cpu_ns; /* since its start, of all threads, with that in the kernel */
 	_Atomic uint64_t resident_bytes; /* physical memory now, without hugepages; 0: not known */
 };
 

@@ -255,7 +255,7 @@ static void print(const json_t *view, bool all, FILE *out)
 		bp_show_int(view, "generation"));
 	fprintf(out, "fail: %s", json_string_value(json_object_get(view, "fail")));
 	json_array_foreach(json_object_get(view, "fail_overrides"), i, o)
-		fprintf(out, "%s %s of port %s", i == 0 ? ";" : ",",
+		fprintf(out, "%s %s at port %s", i == 0 ? ";" : ",",
 			json_string_value(json_object_get(o, "fail")),
 			json_string_value(json_object_get(o, "port")));
 	fputc('\n', out);
