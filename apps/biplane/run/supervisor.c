@@ -48,8 +48,10 @@ static void set_notify(const struct bp_supervisor *s)
 	unsetenv("WATCHDOG_PID");
 	if (s->heartbeats.fd < 0)
 		return;
-	snprintf(us, sizeof(us), "%llu", (unsigned long long)(s->heartbeat_limit_ns / 1000));
 	setenv("NOTIFY_SOCKET", s->heartbeats.address, 1);
+	if (s->heartbeat_limit_ns == 0)
+		return;
+	snprintf(us, sizeof(us), "%llu", (unsigned long long)(s->heartbeat_limit_ns / 1000));
 	setenv("WATCHDOG_USEC", us, 1);
 }
 
@@ -425,7 +427,7 @@ int bp_supervisor_run(struct bp_supervisor *s)
 	s->status = 0;
 	s->notify_at_ns = s->stop_asked_ns = NEVER;
 	s->heartbeats.fd = -1;
-	if (s->heartbeat_limit_ns != 0 && bp_heartbeat_open(&s->heartbeats, s->heartbeat_path) != 0)
+	if (s->heartbeat_path && bp_heartbeat_open(&s->heartbeats, s->heartbeat_path) != 0)
 		bp_log(BP_LOG_WARNING,
 			"no socket for heartbeats: %s; a plane that does not respond is not "
 			"detected",

@@ -64,7 +64,12 @@ struct bp_supervisor {
 	uint64_t stop_timeout_ns; /* per plane */
 	uint64_t same_signal_ns;
 	uint64_t heartbeat_limit_ns; /* 0: hanging planes are left alone */
-	const char *heartbeat_path;  /* of the socket; needed with a limit */
+	/*
+	 * Of the socket, on which planes also report that they are ready: needed without a limit
+	 * too, because a plane may replace the segment after the last call of `changed`. NULL:
+	 * none.
+	 */
+	const char *heartbeat_path;
 	/*
 	 * Called after every start and end of a plane and when it is ready, and again every second
 	 * while it returns false; may be NULL.

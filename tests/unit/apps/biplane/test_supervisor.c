@@ -64,21 +64,32 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Writes the restart counts where the test can see them. */
-static bool write_counts(const struct bp_supervisor *s, void *arg)
+/* The file appears whole. */
+static void write_count(const char *dir, const char *name, unsigned count)
 {
 	char path[256], tmp[264];
 
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	snprintf(tmp, sizeof(tmp), "%s.tmp", path);
+
+	FILE *out = fopen(tmp, "w");
+
+	fprintf(out, "%u\n", count);
+	fclose(out);
+	rename(tmp, path);
+}
+
+/* Writes the restart counts, and how often it was called, where the test can see them. */
+static bool write_counts(const struct bp_supervisor *s, void *arg)
+{
+	static unsigned calls;
+	char name[] = "a.restarts";
+
 	for (unsigned i = 0; i < s->n; i++) {
-		snprintf(path, sizeof(path), "%s/%c.restarts", (char *)arg, 'a' + (int)i);
-		snprintf(tmp, sizeof(tmp), "%s.tmp", path);
-
-		FILE *out = fopen(tmp, "w");
-
-		fprintf(out, "%u\n", s->planes[i].restarts);
-		fclose(out);
-		rename(tmp, path);
+		name[0] = (char)('a' + i);
+		write_count(arg, name, s->planes[i].restarts);
 	}
+	write_count(arg, "calls", ++calls);
 	return true;
 }
 
@@ -464,7 +475,7 @@ static void write_number(const char *name, const char *suffix, long number)
 }
 
 /* Modes of this program as a plane: "beats" sends heartbeats, "hangs" sends five and then none,
- * "silent" sends none. */
+ * "silent" sends none, "ready" reports each time that it is ready. */
 static void __attribute__((noreturn)) plane_main(const char *name, const char *how)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
@@ -472,7 +483,9 @@ static void __attribute__((noreturn)) plane_main(const char *name, const char *h
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	write_number(name, "pid", getpid());
 	for (long n = 1;; n++) {
-		if (strcmp(how, "silent") != 0 && (n <= 5 || strcmp(how, "hangs") != 0)) {
+		if (strcmp(how, "ready") == 0) {
+			bp_notify_ready();
+		} else if (strcmp(how, "silent") != 0 && (n <= 5 || strcmp(how, "hangs") != 0)) {
 			bp_notify_alive();
 			write_number(name, "beats", n);
 		}
@@ -480,7 +493,8 @@ static void __attribute__((noreturn)) plane_main(const char *name, const char *h
 	}
 }
 
-static void start_beating(struct fixture *f, const char *how_a, const char *how_b)
+static void start_with_limit(
+	struct fixture *f, const char *how_a, const char *how_b, unsigned limit_ms)
 {
 	fflush(NULL);
 	f->pid = fork();
@@ -499,7 +513,7 @@ static void start_beating(struct fixture *f, const char *how_a, const char *how_
 		.planes = planes,
 		.n = 2,
 		.stop_timeout_ns = 30000000000ull,
-		.heartbeat_limit_ns = HEARTBEAT_LIMIT_MS * 1000000ull,
+		.heartbeat_limit_ns = limit_ms * 1000000ull,
 		.heartbeat_path = socket_path,
 		.changed = write_counts,
 		.arg = f->dir,
@@ -510,6 +524,23 @@ static void start_beating(struct fixture *f, const char *how_a, const char *how_
 		_exit(99);
 	log_to_file(f);
 	_exit(bp_supervisor_run(&s));
+}
+
+static void start_beating(struct fixture *f, const char *how_a, const char *how_b)
+{
+	start_with_limit(f, how_a, how_b, HEARTBEAT_LIMIT_MS);
+}
+
+/* A plane that is ready may have replaced the segment, and the counts with it. */
+static void a_plane_that_is_ready_is_a_change_without_a_watchdog_too(void **state)
+{
+	struct fixture *f = *state;
+
+	start_with_limit(f, "ready", "beats", 0);
+	WAIT_FOR(number_in(f->dir, "calls") > 5); /* 2 of them for the starts */
+	assert_int_equal(number_in(f->dir, "a.restarts"), 0);
+	kill(f->pid, SIGTERM);
+	assert_int_equal(end(f), 0);
 }
 
 static void a_plane_that_hangs_is_killed_and_restarted(void **state)
@@ -659,6 +690,7 @@ int main(int argc, char **argv)
 		CASE(planes_end_with_a_killed_supervisor),
 		CASE(what_can_not_be_executed_is_said),
 		CASE(planes_do_not_talk_to_the_service_manager),
+		CASE(a_plane_that_is_ready_is_a_change_without_a_watchdog_too),
 		CASE(a_plane_that_hangs_is_killed_and_restarted),
 		CASE(a_plane_that_is_stopped_is_killed_and_restarted),
 		CASE(a_suspended_supervisor_kills_nobody),
