@@ -3,8 +3,8 @@
 #define BP_TESTS_UNIT_TIMES_H
 
 /* The number of repetitions of a random test, from a fixed seed: with -Dlong_tests=true the number
- * given, for changes of the tested code; otherwise a half, and under a sanitizer, which is several
- * times slower, an eighth. */
+ * given, for changes of the tested code; otherwise a quarter, and under a sanitizer, which is
+ * several times slower, an eighth. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_SANITIZED 1
 #elif defined(__has_feature)
@@ -21,7 +21,7 @@
 #define TEST_TIMES(n) ((n) / 8)
 #endif
 #ifndef TEST_TIMES
-#define TEST_TIMES(n) ((n) / 2)
+#define TEST_TIMES(n) ((n) / 4)
 #endif
 
 #endif

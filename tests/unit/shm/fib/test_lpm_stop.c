@@ -6,7 +6,13 @@
 #include "tests/unit/shm/fib/lpm_rig.h"
 #include "shm/fib/lpm/lpm_tree.h"
 
-#define NEAR (TEST_SANITIZED ? 40u : 200u) /* lookups of each check */
+#ifdef BP_LONG_TESTS
+#define NEAR 200u /* lookups of each check */
+#define FINE 16u  /* of a change of many stores, it is stopped at one in FINE of those before */
+#else
+#define NEAR 40u
+#define FINE 4u
+#endif
 
 static jmp_buf stopped;
 static uint64_t stores_left = UINT64_MAX;
@@ -71,8 +77,7 @@ static unsigned stop_everywhere(struct lpm_rig *r, const struct change *c)
 {
 	unsigned times = 0;
 
-	for (uint64_t stores = 0; stops(r, c, stores);
-		stores += 1 + stores / (TEST_SANITIZED ? 4 : 16)) {
+	for (uint64_t stores = 0; stops(r, c, stores); stores += 1 + stores / FINE) {
 		check_old_or_new(r, c);
 		times++;
 		/* At last the old truth, so that the change can be begun once more. */
