@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Included before every source that uses DPDK on x86-64 (meson.build): rte_memcpy() is memcpy() there, as DPDK defines it
- * on other processors. Inline, it was half of the code of each node and most of its compilation; the C library has a
- * version for the processor at run time, not for the oldest one, and sanitizers check its arguments.
+ * Included before every source that uses DPDK on x86-64 (meson.build): rte_memcpy() is memcpy()
+ * there, as DPDK defines it on other processors. Inline, it was half of the code of each node and
+ * most of its compilation; the C library has a version for the processor at run time, not for the
+ * oldest one, and sanitizers check its arguments.
  */
 #ifndef BP_DPDK_MEMCPY_H
 #define BP_DPDK_MEMCPY_H
