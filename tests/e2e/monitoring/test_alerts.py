@@ -53,7 +53,7 @@ def test_alerts_of_alarms_and_connections(lab, gateway, redis, devices, tmp_path
     g = gateway(config, start=False)
     g.config["runtime"]["watchdog"] = "off"
     g.start()
-    wait_until("Redis", lambda: g.show("fleet")["state"]["connected"])
+    wait_until("Redis", lambda: (g.show("fleet")["state"] or {"connected": False})["connected"])
     with lab.inside("cloud"):
         server = socket.create_server((CLOUD, TLS_PORT))
     with server, Prometheus(lab, tmp_path / "prometheus", LISTEN, rules=hasty(RULES.read_text())) as p:

@@ -74,9 +74,8 @@ class Client:
 
     def __init__(self, lab, client_id, user):
         self.id = client_id
-        self.topics = {}
         self.refused = collections.Counter()
-        self.answered = 0
+        self.answers = {}
         self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, protocol=mqtt.MQTTv5, client_id=client_id)
         if user is not None:
             self.client.username_pw_set(user)
@@ -87,16 +86,14 @@ class Client:
         wait_until("a connection", self.client.is_connected)
 
     def _on_publish(self, client, userdata, mid, reason, properties):
-        topic = self.topics[mid]
-        if reason.value == NOT_AUTHORIZED:
-            self.refused[topic] += 1
-        self.answered += 1
+        self.answers[mid] = reason.value
 
     def publish(self, topics):
         for topic in topics:
-            info = self.client.publish(topic, "1", qos=1)
-            self.topics[info.mid] = topic
-            wait_until("the acknowledgement", lambda: self.answered == len(self.topics))
+            mid = self.client.publish(topic, "1", qos=1).mid
+            wait_until("the acknowledgement", lambda mid=mid: mid in self.answers)
+            if self.answers[mid] == NOT_AUTHORIZED:
+                self.refused[topic] += 1
 
     def close(self):
         self.client.disconnect()
