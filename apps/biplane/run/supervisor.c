@@ -428,10 +428,12 @@ int bp_supervisor_run(struct bp_supervisor *s)
 	s->notify_at_ns = s->stop_asked_ns = NEVER;
 	s->heartbeats.fd = -1;
 	if (s->heartbeat_path && bp_heartbeat_open(&s->heartbeats, s->heartbeat_path) != 0)
-		bp_log(BP_LOG_WARNING,
-			"no socket for heartbeats: %s; a plane that does not respond is not "
-			"detected",
-			strerror(errno));
+		bp_log(BP_LOG_WARNING, "no socket for notifications of the planes: %s; %s",
+			strerror(errno),
+			s->heartbeat_limit_ns != 0
+				? "a plane that does not respond is not detected"
+				: "the number of restarts may be missing after damage to the "
+				  "shared memory");
 	for (unsigned i = 0; i < s->n; i++) {
 		s->planes[i].heartbeat = (struct bp_heartbeat){
 			.limit_ns = s->heartbeat_limit_ns, .deadline_ns = NEVER};
