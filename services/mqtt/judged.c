@@ -144,68 +144,34 @@ void bp_judged_prefetch(const struct bp_mqtt_worker *in, const struct bp_mqtt_bu
 		__builtin_prefetch(begin + bp_reassembly_offset(b->l[i].flow->judged), 1, 2);
 }
 
-/* The segment of a frame that the burst path has read. */
-struct piece {
-	struct bp_flow *flow;
-	const uint8_t *data;
-	uint32_t seq, n;
-};
-
-static inline struct piece piece_of(const struct bp_mqtt_burst *b, uint32_t i)
+/* The segment of frame i, which the burst path has read. False: no room, and the stream is back at
+ * its beginning; so is that of later segments. */
+static __attribute__((noinline)) bool follow(
+	struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b, uint32_t i)
 {
-	const struct bp_single_publish *p = &b->p[i];
+	const uint32_t seq = bp_be32(b->frame[i] + BP_SINGLE_L4 + 4), n = b->p[i].len;
+	struct bp_flow *f = b->l[i].flow;
 
-	return (struct piece){.flow = b->l[i].flow,
-		.data = b->frame[i] + p->end - p->len,
-		.seq = bp_be32(b->frame[i] + BP_SINGLE_L4 + 4),
-		.n = p->len};
-}
-
-/* False: no room, and the stream is back at its beginning; so is that of later pieces. */
-static __attribute__((noinline)) bool follow(struct bp_mqtt_worker *in, const struct piece *p)
-{
-	struct bp_flow *f = p->flow;
-
-	if ((int32_t)(f->next[BP_TO_BROKER] - p->seq) <= 0)
-		return false; /* an earlier piece found no room */
-	if (bp_judged_any(f) && (int32_t)(at(in, f)->end - p->seq) > 0)
+	if ((int32_t)(f->next[BP_TO_BROKER] - seq) <= 0)
+		return false; /* an earlier one found no room */
+	if (bp_judged_any(f) && (int32_t)(at(in, f)->end - seq) > 0)
 		bp_judged_release(in, f); /* of another policy */
-	if ((!bp_judged_any(f) || at(in, f)->end == p->seq) && reserve(in, f, p->seq, p->n)) {
-		bp_judged_add(in, f, p->data, p->n);
+	if ((!bp_judged_any(f) || at(in, f)->end == seq) && reserve(in, f, seq, n)) {
+		bp_judged_add(in, f, b->frame[i] + b->p[i].end - n, n);
 		return true;
 	}
-	f->next[BP_TO_BROKER] = bp_judged_any(f) ? at(in, f)->end : p->seq;
+	f->next[BP_TO_BROKER] = bp_judged_any(f) ? at(in, f)->end : seq;
 	return false;
 }
 
-/* follow() where the bytes are the next ones, and there is room. False: it is not so. */
-static inline bool append(const struct piece *p, struct judged *j)
+/* Whether the bytes are the next ones, and there is room, behind `used` bytes. */
+static inline bool fits(
+	const struct bp_flow *f, const struct judged *j, uint32_t seq, uint32_t n, uint64_t *used)
 {
-	const uint64_t room = bp_reassembly_room(p->flow->judged) - sizeof(*j);
-	const uint64_t used = (uint64_t)start_of(j) + (j->end - base_of(j));
+	const uint64_t room = bp_reassembly_room(f->judged) - sizeof(*j);
 
-	if (__builtin_expect(j->end != p->seq || used + p->n > room, 0))
-		return false;
-	bp_copy(j->data + used, p->data, p->n);
-	j->end += p->n;
-	return true;
-}
-
-/* The frames of a burst, their flows and these blocks are as large as the first-level cache: what a
- * frame needs is there only if it was loaded a few frames before. */
-#define AHEAD 8u
-
-static inline void prefetch_tail(uint8_t *begin, const struct bp_mqtt_burst *b, uint32_t i)
-{
-	const struct bp_flow *f = b->l[i].flow;
-	const struct judged *j = block_of(begin, f);
-	const uint8_t *tail;
-
-	if (__builtin_expect(!bp_judged_any(f), 0))
-		return;
-	tail = j->data + start_of(j) + (j->end - base_of(j));
-	__builtin_prefetch(tail, 1);
-	__builtin_prefetch(tail + b->p[i].len, 1);
+	*used = (uint64_t)start_of(j) + (j->end - base_of(j));
+	return j->end == seq && *used + n <= room;
 }
 
 uint64_t bp_judged_follow(
@@ -214,16 +180,18 @@ uint64_t bp_judged_follow(
 	uint8_t *begin = bp_reassembly_begin(in->reassembly);
 	uint64_t without_room = 0;
 
-	for (uint32_t i = from; i < from + AHEAD && i < to; i++)
-		prefetch_tail(begin, b, i);
 	for (uint32_t i = from; i < to; i++) {
-		const struct piece p = piece_of(b, i);
-		struct judged *j = block_of(begin, p.flow);
+		const uint32_t seq = bp_be32(b->frame[i] + BP_SINGLE_L4 + 4), n = b->p[i].len;
+		const struct bp_flow *f = b->l[i].flow;
+		struct judged *j = block_of(begin, f);
+		uint64_t used;
 
-		if (i + AHEAD < to)
-			prefetch_tail(begin, b, i + AHEAD);
-		if (__builtin_expect(!bp_judged_any(p.flow) || !append(&p, j), 0))
-			without_room |= (uint64_t)!follow(in, &p) << i;
+		if (__builtin_expect(!bp_judged_any(f) || !fits(f, j, seq, n, &used), 0)) {
+			without_room |= (uint64_t)!follow(in, b, i) << i;
+			continue;
+		}
+		bp_copy(j->data + used, b->frame[i] + b->p[i].end - n, n);
+		j->end = seq + n;
 	}
 	return without_room;
 }
