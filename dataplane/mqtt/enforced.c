@@ -59,22 +59,42 @@ static __rte_noinline void scatter(struct rte_mbuf *m, const uint8_t *data, uint
 	s->next = NULL;
 }
 
-/* If bytes were overwritten, or are to be cut off. `data`: the bytes of the frame; those of `m`,
- * where it is in one buffer. */
-static void rewrite(
-	struct rte_mbuf *m, const struct bp_frame *f, const struct bp_enforced *e, uint8_t *data)
+/* After bytes were overwritten, or to leave `keep` of the payload. `data`: the bytes of the frame;
+ * those of `m`, where it is in one buffer. */
+static void rewrite(struct rte_mbuf *m, const struct bp_frame *f, uint32_t keep, uint8_t *data)
 {
-	uint32_t len;
+	const uint32_t len = bp_frame_cut(data, f, keep);
 
-	if (e->verdict == BP_FRAME_FORWARD && !e->changed)
-		return;
-	len = bp_frame_cut(data, f, e->verdict == BP_FRAME_CUT ? e->keep : f->payload_len);
 	if (m->nb_segs != 1)
 		scatter(m, data, len);
 	else if (len < m->pkt_len)
 		rte_pktmbuf_trim(m, (uint16_t)(m->pkt_len - len));
 	/* both sums were made here */
 	m->ol_flags &= ~(RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK);
+}
+
+static void rewrite_if_needed(
+	struct rte_mbuf *m, const struct bp_frame *f, const struct bp_enforced *e, uint8_t *data)
+{
+	if (e->verdict == BP_FRAME_CUT)
+		rewrite(m, f, e->keep, data);
+	else if (e->changed)
+		rewrite(m, f, f->payload_len, data);
+}
+
+/* Frames whose topics the burst path has overwritten. */
+static __rte_noinline void rewrite_changed(struct batch *b)
+{
+	struct bp_mqtt_burst *burst = &b->r.b;
+
+	for (; burst->changed != 0; burst->changed &= burst->changed - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctzll(burst->changed);
+		struct bp_frame *f = &burst->parsed[i];
+		struct rte_mbuf *m = b->r.m[i];
+
+		bp_hinted_frame(b->w, m, f);
+		rewrite(m, f, f->payload_len, rte_pktmbuf_mtod(m, uint8_t *));
+	}
 }
 
 static void drop(const struct batch *b, struct rte_mbuf *m, bp_counter_t reason)
@@ -108,14 +128,16 @@ static __rte_noinline void forward_some(
 	b->enqueued += to - from;
 }
 
-/* Frames of the burst path up to `end`, each of which is a PUBLISH that is allowed. */
-static void keep_allowed(struct batch *b, uint32_t end)
+/* Frames of the burst path up to `end`, each of which is a PUBLISH that is forwarded. */
+static void keep_forwarded(struct batch *b, uint32_t end)
 {
 	uint64_t without_room;
 
 	if (b->done == end)
 		return;
 	without_room = bp_enforce_allowed(bp_mqtt_worker_of(b->w), &b->r.b, b->done, end);
+	if (unlikely(b->r.b.changed != 0))
+		rewrite_changed(b);
 	if (unlikely(without_room != 0))
 		forward_some(b, b->done, end, without_room);
 	b->done = end;
@@ -138,7 +160,7 @@ static __rte_noinline void apply(
 	if (e->verdict == BP_FRAME_DROP) {
 		drop(b, m, e->reason);
 	} else {
-		rewrite(m, f, e, data);
+		rewrite_if_needed(m, f, e, data);
 		rte_node_enqueue_x1(b->graph, b->node, onward, m);
 	}
 	/* behind the frame: their numbers are those behind its bytes */
@@ -161,7 +183,7 @@ static void decide(struct batch *b, uint32_t i, uint8_t *data)
 	if (e.verdict == BP_FRAME_DROP || e.n_answers != 0)
 		apply(b, i, &e, data);
 	else
-		rewrite(b->r.m[i], f, &e, data);
+		rewrite_if_needed(b->r.m[i], f, &e, data);
 }
 
 /* Whether its bytes may be written. */
@@ -207,7 +229,7 @@ static void enforce(void *arg, uint32_t i)
 	struct batch *b = arg;
 	struct rte_mbuf *m = b->r.m[i];
 
-	keep_allowed(b, i);
+	keep_forwarded(b, i);
 	b->done = i + 1;
 	if (unlikely(m->nb_segs != 1)) {
 		enforce_pieces(b, i);
@@ -218,10 +240,20 @@ static void enforce(void *arg, uint32_t i)
 	decide(b, i, rte_mbuf_refcnt_read(m) == 1 ? rte_pktmbuf_mtod(m, uint8_t *) : NULL);
 }
 
+/* Of a burst whose first mbuf and differences to it are these: whether each frame has one holder,
+ * and is in one buffer. */
+static uint64_t writable(const struct rte_mbuf *first, uint64_t differ)
+{
+	const uint32_t others =
+		(uint32_t)(bp_mbuf_rearm(first) >> 16) ^ BP_MBUF_ONE_HOLDER_ONE_PIECE;
+
+	return (others | (uint32_t)(differ >> 16)) == 0 ? UINT64_MAX : 0;
+}
+
 void bp_mqtt_enforce_frames(struct bp_worker *w, struct rte_graph *graph, struct rte_node *node,
 	struct rte_mbuf **m, uint16_t n)
 {
-	uint64_t differ = 0;
+	uint64_t differ = 0, in_burst;
 	struct batch b;
 
 	b.w = w;
@@ -234,9 +266,11 @@ void bp_mqtt_enforce_frames(struct bp_worker *w, struct rte_graph *graph, struct
 
 		b.done = 0;
 		differ |= bp_mbuf_rearm(m[i]) ^ bp_mbuf_rearm(m[0]);
-		differ |= bp_reading_begin(&b.r, w, m + i, some);
+		in_burst = bp_reading_begin(&b.r, w, m + i, some);
+		differ |= in_burst;
+		b.r.b.writable = writable(m[i], in_burst);
 		bp_mqtt_burst_read(bp_mqtt_worker_of(w), &b.r.b, enforce, &b);
-		keep_allowed(&b, some);
+		keep_forwarded(&b, some);
 	}
 	if (b.enqueued == 0 && differ >> BP_MBUF_REARM_PORT == 0)
 		rte_node_next_stream_move(graph, node, bp_forward_edge(w, m[0]->port));

@@ -54,7 +54,8 @@ static __rte_noinline void bp_reading_generally(struct bp_reading *r, uint16_t n
 /* Flags of the checksum verdict of a driver, if any. */
 #define BP_SUM_FLAGS (RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK)
 
-/* Fills r->b. Returns the differences between the input ports in its upper 16 bits. */
+/* Fills r->b, with no writable frame. Returns the differences between the mbufs, as bp_mbuf_rearm()
+ * has their fields. */
 static inline uint64_t bp_reading_begin(
 	struct bp_reading *r, struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 {
@@ -64,6 +65,7 @@ static inline uint64_t bp_reading_begin(
 	r->w = w;
 	r->m = m;
 	r->b.n = n;
+	r->b.writable = 0;
 	/* the value of almost all frames; the others are overwritten */
 	memset(r->b.kind, w->trust_checksum ? BP_BURST_VERIFIED : BP_BURST_UNVERIFIED,
 		sizeof(r->b.kind));

@@ -41,10 +41,6 @@ static uint8_t *fixed_header(const struct bp_mqtt_worker *in, const struct bp_fl
 	return in_payload(in, f, in->enforced->packet, 1);
 }
 
-/* Refused publications of one byte would reach the clients with a refused filter of one byte, such
- * as #: the only text of one byte that begins with $ is that of these. */
-#define SHORTEST_TOPIC 2u
-
 static bool can_blank(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const struct bp_policy_packet_view *v)
 {
@@ -52,13 +48,13 @@ static bool can_blank(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const bool publish = v->packet == BP_POLICY_PUBLISH;
 
 	if (e == NULL || e->payload == NULL || in->frame == NULL || !e->reserved ||
-		in->rules->policy_quarantine_len < 2)
+		!bp_blank_has_topic(in->rules))
 		return false;
 	if (publish && v->retain && fixed_header(in, f) == NULL)
 		return false;
 	if (publish && e->filed)
 		return true;
-	return v->topic_len >= (publish ? SHORTEST_TOPIC : 1) &&
+	return v->topic_len >= (publish ? BP_BLANK_TOPIC_MIN : 1) &&
 	       in_payload(in, f, v->topic, v->topic_len) != NULL;
 }
 
@@ -94,6 +90,12 @@ static void put_topic(const struct bp_ruleset *rs, bool publish, uint8_t *out, u
 	memcpy(out, rs->policy_quarantine, len < n ? len : n);
 	if (publish && len < n)
 		out[len] = '/';
+}
+
+void bp_blank_publish(const struct bp_ruleset *rs, uint8_t *header, uint8_t *topic, uint32_t len)
+{
+	*header &= 0xfe; /* without the retain flag */
+	put_topic(rs, true, topic, len);
 }
 
 /* What masks a byte of the payload. */

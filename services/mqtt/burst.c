@@ -7,6 +7,7 @@
 #include "services/mqtt/enforce.h"
 #include "services/mqtt/evaluate.h"
 #include "services/mqtt/judged.h"
+#include "services/mqtt/policy.h"
 #include "services/mqtt/same_template.h"
 #include "services/mqtt/sparkplug_fast.h"
 #include "proto/payload/number.h"
@@ -150,6 +151,7 @@ struct tally {
 	uint32_t publishes; /* before these; each is a segment, a packet, a memo hit */
 	uint32_t matched;   /* of those, with a rule */
 	uint32_t recalled;  /* of the publishes, with another topic than before: no memo hit */
+	uint32_t blanked;   /* further ones, which no rule evaluates */
 };
 
 static inline void flush_rule(struct bp_mqtt_worker *in, struct tally *t)
@@ -171,14 +173,16 @@ static inline void flush_rule(struct bp_mqtt_worker *in, struct tally *t)
 static inline void flush(struct bp_mqtt_worker *in, struct tally *t)
 {
 	uint64_t *v = in->counters->v;
+	uint32_t read;
 
 	flush_rule(in, t);
-	v[BP_C_SEG_INSPECTED] += t->publishes;
-	v[BP_C_MQTT_PACKETS] += t->publishes;
-	v[BP_C_MQTT_PUBLISH] += t->publishes;
-	v[BP_C_TOPIC_CACHE_HIT] += t->publishes - t->recalled;
-	v[BP_C_TOPIC_LOOKUP] += t->recalled;
-	in->recalled = t->recalled;
+	read = t->publishes + t->blanked;
+	in->recalled = t->recalled + t->blanked;
+	v[BP_C_SEG_INSPECTED] += read;
+	v[BP_C_MQTT_PACKETS] += read;
+	v[BP_C_MQTT_PUBLISH] += read;
+	v[BP_C_TOPIC_CACHE_HIT] += read - in->recalled;
+	v[BP_C_TOPIC_LOOKUP] += in->recalled;
 	v[BP_C_MATCH] += t->matched;
 	v[BP_C_MATCH_NONE] += t->publishes - t->matched;
 }
@@ -431,23 +435,11 @@ static NOINLINE void raise_alarm(
 		.l3 = BP_SINGLE_L3,
 		.l4 = BP_SINGLE_L4,
 		.to_broker = true};
-	struct bp_mqtt_publish publish = {0};
+	struct bp_mqtt_publish publish;
 	struct bp_evaluated of = {.flow = f, .dir = BP_TO_BROKER, .publish = &publish};
-	const uint8_t *head, *topic;
 
 	(void)bp_frame_tcp(&parsed, p->end - BP_SINGLE_L4); /* its lengths were checked */
-	head = frame + parsed.payload;
-	topic = head + (head[1] < 0x80 ? 2 : 3);
-	publish.topic = topic + 2;
-	publish.topic_len = bp_be16(topic);
-	publish.qos = head[0] >> 1 & 3;
-	publish.retain = head[0] & 1;
-	publish.payload = frame + p->body;
-	if (publish.qos != 0)
-		publish.packet_id = bp_be16(publish.payload - 2);
-	if (f->version == BP_MQTT_V5)
-		publish.properties = ++publish.payload; /* none */
-	publish.payload_len = (uint32_t)(frame + p->end - publish.payload);
+	(void)bp_single_fields(frame, p, f->version, &publish);
 	/* evaluation did without it, and so does a clone */
 	if (rule->windowed || rule->fast == BP_RULE_FAST_SPARKPLUG ||
 		rule->fast == BP_RULE_FAST_PART)
@@ -496,8 +488,16 @@ static NOINLINE enum verdict decide_other_topic(struct bp_mqtt_worker *in, struc
 	enum verdict verdict;
 	uint32_t slot, policy_slot;
 
-	if (!bp_burst_recall(in, b, i, raises, &before, &policy_slot))
+	switch (bp_burst_recall(in, b, i, raises, &before, &policy_slot)) {
+	case BP_BURST_RECALL_NO:
 		return GENERAL;
+	case BP_BURST_RECALL_BLANKED:
+		advance(now, i, b->l[i].flow, b->p[i].len);
+		tally->blanked++;
+		return QUIET;
+	case BP_BURST_RECALL_ALLOWED:
+		break;
+	}
 	verdict = evaluate_frame(in, b, now, i, &slot);
 	if (verdict == GENERAL) {
 		bp_burst_undo_recall(b->l[i].flow, &before);
@@ -678,7 +678,7 @@ void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 
 	hash(in, b);
 	probe(in, b, enforces);
-	b->same_template = b->numbers = b->raises = 0;
+	b->same_template = b->numbers = b->raises = b->changed = 0;
 	if (x->on && x->gen == in->gen)
 		bp_template_read(in, b);
 	if (b->same_template != UINT64_MAX >> (BP_MQTT_BURST - b->n)) {

@@ -36,8 +36,14 @@ struct bp_mqtt_burst {
 	const uint8_t *frame[BP_MQTT_BURST]; /* from the Ethernet header on */
 	uint8_t kind[BP_MQTT_BURST];         /* enum bp_burst_kind */
 	struct bp_frame parsed[BP_MQTT_BURST];
+	/* Bit i: bytes of frame[i] may be overwritten, which the policy then does. 0: of none,
+	 * where bp_enforce_allowed() does not follow. */
+	uint64_t writable;
 	/* out, for `general` */
 	struct bp_lookup l[BP_MQTT_BURST];
+	/* Out, bit i: the topic of frame[i] was overwritten: its TCP checksum is wrong. The caller,
+	 * which corrects it, clears the bit. */
+	uint64_t changed;
 	/* inside */
 	uint32_t group[BP_MQTT_BURST]; /* of the flow table */
 	struct bp_single_publish p[BP_MQTT_BURST];

@@ -80,8 +80,8 @@ void bp_inspect_enforce(struct bp_mqtt_worker *in, const struct bp_frame *f, str
 	uint8_t *payload, struct bp_enforced *e);
 
 /* Frames [from, to) of a burst, which the burst path has read: each is a PUBLISH that the policy
- * allows. Bit i: frame i is not forwarded, since there is no memory to keep its bytes; its stream
- * is back at its first byte. */
+ * allows, or the topic of which was overwritten. Bit i: frame i is not forwarded, since there is no
+ * memory to keep its bytes; its stream is back at its first byte. */
 uint64_t bp_enforce_allowed(
 	struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b, uint32_t from, uint32_t to);
 

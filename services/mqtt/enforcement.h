@@ -73,6 +73,17 @@ uint8_t bp_blank_action(struct bp_mqtt_worker *in, const struct bp_flow *f,
 void bp_blank_topic(
 	struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_policy_packet_view *v);
 
+/* Refused publications of one byte would reach the clients with a refused filter of one byte, such
+ * as #: the only text of one byte that begins with $ is that of these. */
+#define BP_BLANK_TOPIC_MIN 2u
+static inline bool bp_blank_has_topic(const struct bp_ruleset *rs)
+{
+	return rs->policy_quarantine_len >= 2;
+}
+/* Overwrites a topic of at least that length, in a whole PUBLISH that was not forwarded yet, and
+ * takes the retain flag from its first byte. */
+void bp_blank_publish(const struct bp_ruleset *rs, uint8_t *header, uint8_t *topic, uint32_t len);
+
 /* A PUBLISH that has the alias of a topic that was overwritten, and is not refused now: it is not
  * retained at that topic either. False: mqtt.policy.fallback decided about it. */
 bool bp_blank_filed(struct bp_mqtt_worker *in, struct bp_flow *f, bool retain);

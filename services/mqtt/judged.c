@@ -174,6 +174,14 @@ static inline bool fits(
 	return j->end == seq && *used + n <= room;
 }
 
+bool bp_judged_fits(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t seq, uint32_t n)
+{
+	uint64_t used;
+
+	return bp_judged_any(f) && fits(f, at(in, f), seq, n, &used);
+}
+
 uint64_t bp_judged_follow(
 	struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b, uint32_t from, uint32_t to)
 {

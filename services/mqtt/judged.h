@@ -25,6 +25,10 @@ void bp_judged_add(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *
 /* Loads what bp_judged_follow() and bp_judged_acknowledge() will read of the flows of a burst,
  * which may be other ones. */
 void bp_judged_prefetch(const struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b);
+/* Whether the segment [seq, seq + n), to which the stream has come, is the next one behind them,
+ * and there is room for it: bp_judged_follow() will append it. */
+bool bp_judged_fits(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t seq, uint32_t n);
 /* Appends the segments of frames [from, to), which the burst path has read: the positions of their
  * streams are behind them already. Bit i: there is no memory for that of frame i, and its stream is
  * back at its beginning. */

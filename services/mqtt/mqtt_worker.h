@@ -110,6 +110,8 @@ struct bp_mqtt_worker {
 	void *is_forwarded_arg;
 	struct bp_topic_cache *cache; /* BP_TOPIC_CACHE entries */
 	struct bp_policy_cache *policy_cache;
+	uint32_t blanks_gen; /* of the rules, if they blank a topic in `policy_cache`; else earlier
+			      */
 	struct bp_layouts *layouts;
 	uint64_t marked;     /* policy_reload.c: slots of the table */
 	uint64_t marked_for; /* uid of the policy */

@@ -86,10 +86,24 @@ void bp_policy_report_undecided(struct bp_mqtt_worker *in, struct bp_flow *f,
 	bp_event_policy(in, f, v != NULL ? v : &unknown, &d, cause);
 }
 
+static struct bp_policy_stats *stats_of(const struct bp_mqtt_worker *in, uint32_t slot)
+{
+	return &in->policy_stats[slot < in->policy_slots ? slot : 0];
+}
+
+/* Counts a packet that is not just allowed, and reports it. */
+static void report(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_policy_packet_view *v, const struct bp_policy_decision *d)
+{
+	bp_tally(in, d->action == BP_POLICY_OBSERVE ? BP_C_POLICY_OBSERVED : BP_C_POLICY_REFUSED);
+	atomic_store_explicit(&stats_of(in, d->slot)->matched_ns, in->now_ns, memory_order_relaxed);
+	bp_event_policy(in, f, v, d, BP_EVENT_POLICY_PACKET);
+}
+
 static void count(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_policy_packet_view *v, struct bp_policy_decision *d)
 {
-	struct bp_policy_stats *s = &in->policy_stats[d->slot < in->policy_slots ? d->slot : 0];
+	struct bp_policy_stats *s = stats_of(in, d->slot);
 
 	if (d->action == BP_POLICY_UNDECIDED) {
 		bp_tally(in, BP_C_POLICY_UNDECIDED);
@@ -102,11 +116,9 @@ static void count(struct bp_mqtt_worker *in, struct bp_flow *f,
 	if (d->action == BP_POLICY_ALLOW)
 		return;
 	d->action = bp_blank_action(in, f, v, d->action);
-	bp_tally(in, d->action == BP_POLICY_OBSERVE ? BP_C_POLICY_OBSERVED : BP_C_POLICY_REFUSED);
+	report(in, f, v, d);
 	if (d->action == BP_POLICY_CLOSE)
 		bp_enforce_refuse(in, f);
-	atomic_store_explicit(&s->matched_ns, in->now_ns, memory_order_relaxed);
-	bp_event_policy(in, f, v, d, BP_EVENT_POLICY_PACKET);
 	if (d->action == BP_POLICY_BLANK)
 		bp_blank_topic(in, f, v);
 }
@@ -135,7 +147,11 @@ static struct bp_policy_cached *look_up(struct bp_mqtt_worker *in, const struct 
 		return cached;
 	}
 	bp_policy_decide(in->rules, v, d);
-	return d->fixed ? bp_policy_cache_put(in->policy_cache, set, key, d) : NULL;
+	if (!d->fixed)
+		return NULL;
+	if (d->action == BP_POLICY_BLANK)
+		in->blanks_gen = in->gen;
+	return bp_policy_cache_put(in->policy_cache, set, key, d);
 }
 
 /* False: the connection is over its budget. `topic` and *cached: of look_up(). */
@@ -166,28 +182,22 @@ static bool decide(struct bp_mqtt_worker *in, struct bp_flow *f,
 	return decide_publish(in, f, v, 0, d, &none);
 }
 
-bool bp_policy_recall(struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic,
-	uint32_t *memo_rule, uint32_t *slot)
+const struct bp_policy_cached *bp_policy_recall(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic)
 {
 	struct bp_policy_packet_view v;
-	const struct bp_policy_cached *cached;
 
 	/* in a fleet, topics are known by another hash: bp_topic_known_bits() */
 	if (!bp_policy_is_given(in) || in->fleet != NULL || (bp_topic_bits(topic) & ~f->known) != 0)
-		return false;
+		return NULL;
 	set_client(&v, in, f);
-	cached = bp_policy_cache_get(bp_policy_cache_set(in->policy_cache, f, topic),
+	return bp_policy_cache_get(bp_policy_cache_set(in->policy_cache, f, topic),
 		bp_policy_cache_key(in->topic_key, in->gen, &v, topic));
-	if (cached == NULL || cached->action != BP_POLICY_ALLOW)
-		return false;
-	*memo_rule = bp_policy_cached_memo(cached);
-	*slot = (uint32_t)cached->slot;
-	return *memo_rule != BP_MEMO_UNKNOWN;
 }
 
 void bp_policy_count_allowed(struct bp_mqtt_worker *in, uint32_t slot)
 {
-	add(&in->policy_stats[slot < in->policy_slots ? slot : 0].matched);
+	add(&stats_of(in, slot)->matched);
 }
 
 void bp_policy_prefetch(const struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b)
@@ -211,6 +221,35 @@ void bp_policy_prefetch(const struct bp_mqtt_worker *in, const struct bp_mqtt_bu
 	}
 }
 
+static void publish_view_init(struct bp_policy_packet_view *v, struct bp_mqtt_worker *in,
+	const struct bp_flow *f, const struct bp_mqtt_publish *p, bool whole)
+{
+	view_init(v, in, f, BP_POLICY_PUBLISH);
+	v->topic = p->topic;
+	v->topic_len = p->topic_len;
+	v->qos = p->qos;
+	v->retain = p->retain;
+	v->size = p->payload_len;
+	v->payload = whole ? p->payload : NULL;
+	v->payload_later = !whole;
+	v->packet_size = p->packet_len;
+}
+
+void bp_policy_count_blanked(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_policy_cached *cached, const struct bp_mqtt_publish *p)
+{
+	const struct bp_policy_decision d = {.action = BP_POLICY_BLANK,
+		.fixed = true,
+		.rule = (uint32_t)cached->rule,
+		.slot = (uint32_t)cached->slot};
+	struct bp_policy_packet_view v;
+
+	publish_view_init(&v, in, f, p, true);
+	add(&stats_of(in, d.slot)->matched);
+	report(in, f, &v, &d);
+	bp_tally(in, BP_C_POLICY_BLANKED);
+}
+
 static enum bp_policy_next next_of(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_mqtt_publish *p, uint64_t topic, bool whole,
 	struct bp_policy_cached **cached)
@@ -218,15 +257,7 @@ static enum bp_policy_next next_of(struct bp_mqtt_worker *in, struct bp_flow *f,
 	struct bp_policy_packet_view v;
 	struct bp_policy_decision d;
 
-	view_init(&v, in, f, BP_POLICY_PUBLISH);
-	v.topic = p->topic;
-	v.topic_len = p->topic_len;
-	v.qos = p->qos;
-	v.retain = p->retain;
-	v.size = p->payload_len;
-	v.payload = whole ? p->payload : NULL;
-	v.payload_later = !whole;
-	v.packet_size = p->packet_len;
+	publish_view_init(&v, in, f, p, whole);
 	if (!decide_publish(in, f, &v, topic, &d, cached))
 		return BP_POLICY_DECIDE_EACH;
 	if (d.action == BP_POLICY_BLANK)

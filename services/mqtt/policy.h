@@ -33,13 +33,15 @@ enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow 
 	const struct bp_mqtt_publish *p, uint64_t topic, bool whole,
 	struct bp_policy_cached **cached);
 /*
- * Whether all publications of the connection with this topic are allowed, by a decision that is
- * kept with the rules that the topic matches: *memo_rule. If that is made use of, the decision is
- * to be counted by bp_policy_count_allowed().
+ * The decision about all publications of the connection with this topic, if it is kept; else NULL.
+ * Whoever makes use of it counts it: as one that allows the publication, or, before its topic is
+ * overwritten, as one to blank it, with an event.
  */
-bool bp_policy_recall(struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic,
-	uint32_t *memo_rule, uint32_t *slot);
+const struct bp_policy_cached *bp_policy_recall(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic);
 void bp_policy_count_allowed(struct bp_mqtt_worker *in, uint32_t slot);
+void bp_policy_count_blanked(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_policy_cached *cached, const struct bp_mqtt_publish *p);
 /* The connection of a CONNECT is one of its address, until it ends or another one begins with the
  * same ports. */
 void bp_policy_count(struct bp_mqtt_worker *in, struct bp_flow *f);

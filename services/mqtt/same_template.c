@@ -326,6 +326,8 @@ void bp_template_learn(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, uint3
 	if (x->on &&
 		((unsigned)__builtin_popcountll(b->same_template) * 2 < b->n || x->bursts-- == 0))
 		x->on = false;
-	if (!x->on && behind_general + IN_A_ROW <= b->n)
+	/* nor from one whose topic was overwritten, as the memo of its flow may be of other rules
+	 */
+	if (!x->on && behind_general + IN_A_ROW <= b->n && b->changed >> (b->n - IN_A_ROW) == 0)
 		learn(in, b);
 }

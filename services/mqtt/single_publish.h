@@ -125,6 +125,30 @@ static inline void bp_single_parse(const struct bp_mqtt_worker *in, const uint8_
 	p->end = (uint16_t)end;
 }
 
+/* The fields of that PUBLISH. False: it has properties. */
+static inline bool bp_single_fields(const uint8_t *frame, const struct bp_single_publish *p,
+	uint8_t version, struct bp_mqtt_publish *out)
+{
+	const uint8_t *head = frame + bp_single_payload(frame), *packet, *end = frame + p->end;
+
+	packet = head + (head[1] < 0x80 ? 2 : 3);
+	*out = (struct bp_mqtt_publish){.topic = packet + 2,
+		.topic_len = bp_be16(packet),
+		.payload = frame + p->body,
+		.packet_len = (uint32_t)(end - packet),
+		.qos = head[0] >> 1 & 3,
+		.retain = head[0] & 1};
+	if (out->qos != 0)
+		out->packet_id = bp_be16(out->payload - 2);
+	if (version == BP_MQTT_V5) {
+		if (out->payload == end || *out->payload != 0)
+			return false;
+		out->properties = ++out->payload; /* none */
+	}
+	out->payload_len = (uint32_t)(end - out->payload);
+	return true;
+}
+
 /* ---- the frame and its flow ---- */
 
 /* A flow's `stream` of this direction, `version` and so on, in the form that bp_single_flow_is()

@@ -269,14 +269,28 @@ static void enforce(struct rig *r, uint8_t *exact, uint32_t len, struct bp_frame
 	enforce_with(r, exact, len, f, &l);
 }
 
+/* A frame of a burst whose topic was overwritten. */
+static void correct_checksum(struct rig *r, uint32_t i)
+{
+	struct bp_frame *f = &r->burst.parsed[i];
+
+	must(bp_frame_parse(r->exact[i], r->len[i], r->len[i], f) == BP_FRAME_TCP,
+		"a changed frame is none");
+	r->len[i] = bp_frame_cut(r->exact[i], f, f->payload_len);
+}
+
 /* Frames of a burst up to `end` that the burst path has read. */
 static void forward_allowed(struct rig *r, uint32_t end)
 {
-	const struct bp_mqtt_burst *b = &r->burst;
+	struct bp_mqtt_burst *b = &r->burst;
 	uint64_t without_room = 0;
 
 	if (bp_mqtt_worker_enforces(r->in))
 		without_room = bp_enforce_allowed(r->in, b, r->done, end);
+	for (; b->changed != 0; b->changed &= b->changed - 1) {
+		correct_checksum(r, (uint32_t)__builtin_ctzll(b->changed));
+		r->n_blanked++;
+	}
 	for (; r->done < end; r->done++) {
 		if (without_room >> r->done & 1)
 			tally(r, BP_C_DROP_POLICY_MEMORY);
@@ -315,6 +329,7 @@ void rig_flush(struct rig *r)
 		return;
 	r->n_in_bursts += b->n;
 	r->done = 0;
+	b->writable = bp_mqtt_worker_enforces(r->in) && !r->no_payload ? UINT64_MAX : 0;
 	bp_mqtt_burst_read(r->in, b, general, r);
 	forward_allowed(r, b->n);
 	r->n_numbers += (uint64_t)__builtin_popcountll(b->numbers);

@@ -41,6 +41,7 @@ struct rig {
 	uint32_t len[BP_MQTT_BURST];
 	uint32_t done;                   /* frames of a burst that were forwarded */
 	uint64_t n_in_bursts, n_general; /* of these, read by the general path */
+	uint64_t n_blanked;              /* and whose topic the burst path overwrote */
 	uint64_t n_template, n_numbers;  /* and by a template (services/mqtt/same_template.h) */
 	struct rig_frames *record;       /* frames are noted here, and not read */
 	/* With a policy that refuses packets: each frame that is forwarded, and each answer. */

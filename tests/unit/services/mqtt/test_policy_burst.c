@@ -17,6 +17,7 @@
 
 static struct bp_policy_rule_spec policy[POLICY_RULES];
 static struct bytes forwarded[2];
+static struct bp_event_cursor events[2];
 
 static void keep_forwarded(void *arg, const uint8_t *frame, uint32_t len, bool to_client)
 {
@@ -69,6 +70,7 @@ static void some_policy(bool refuses, uint64_t *s)
 static void open_with(bool refuses, const struct bp_rule_spec *rules, uint32_t n, uint64_t *s)
 {
 	struct rig *r[] = {&general, &burst};
+	struct bp_event_ring ring;
 
 	some_policy(refuses, s);
 	for (unsigned i = 0; i < 2; i++) {
@@ -77,8 +79,13 @@ static void open_with(bool refuses, const struct bp_rule_spec *rules, uint32_t n
 		r[i]->mqtt.policy.given = true;
 		r[i]->mqtt.policy.rules = policy;
 		r[i]->mqtt.policy.n_rules = POLICY_RULES;
+		snprintf(r[i]->mqtt.policy.quarantine, sizeof(r[i]->mqtt.policy.quarantine),
+			"$refused");
+		r[i]->config.monitoring.event_queue_size = 1024;
 		rig_open(r[i]);
 		rig_rules(r[i], rules, n);
+		ring = bp_shm_events(&r[i]->shm, 0);
+		bp_event_cursor_open(&events[i], ring.slot, sizeof(*ring.slot), ring.size, 0);
 		r[i]->forwarded = keep_forwarded;
 		r[i]->forwarded_arg = &forwarded[i];
 	}
@@ -127,6 +134,36 @@ static void same_decisions(void)
 	}
 }
 
+static bool next_event(unsigned i, struct bp_event *e)
+{
+	uint64_t lost;
+
+	memset(e, 0, sizeof(*e));
+	return bp_event_cursor_read(&events[i], e, &lost) == BP_EVENT_GOT_RECORD;
+}
+
+static void same_events(void)
+{
+	struct bp_event a, b;
+
+	while (next_event(0, &a)) {
+		assert_true(next_event(1, &b));
+		assert_memory_equal(&a, &b, offsetof(struct bp_event, text));
+		assert_memory_equal(a.text, b.text, (size_t)a.text_len[0] + a.text_len[1]);
+	}
+	assert_false(next_event(1, &b));
+}
+
+/* Another policy, and sometimes fewer rules, which a memo of before may exceed. */
+static void reload(bool refuses, const struct bp_rule_spec *rules, uint32_t n, uint64_t *s)
+{
+	const uint32_t less = test_below(s, 2) ? n : 1;
+
+	some_policy(refuses, s);
+	rig_rules(&general, rules, less);
+	rig_rules(&burst, rules, less);
+}
+
 /* Of a topic one rule or several, with and without state. */
 static uint32_t some_rules(struct bp_rule_spec *rules, uint64_t seed)
 {
@@ -149,10 +186,14 @@ static uint32_t some_rules(struct bp_rule_spec *rules, uint64_t seed)
 	return 3;
 }
 
-/* Returns the bursts of which frames on another topic were read by the burst path. */
-static uint64_t bursts(uint64_t seed, bool refuses)
+struct bursts {
+	uint64_t others;  /* of which frames on another topic were read by the burst path */
+	uint64_t blanked; /* frames that it has blanked */
+};
+
+static void bursts(uint64_t seed, bool refuses, struct bursts *sum)
 {
-	uint64_t s = seed * 0x9e3779b97f4a7c15ull, others = 0;
+	uint64_t s = seed * 0x9e3779b97f4a7c15ull;
 	const uint8_t version = (uint8_t)(3 + seed % 3);
 	struct bp_rule_spec rules[FIXTURE_RULES];
 	struct peer c[PEERS];
@@ -168,6 +209,8 @@ static uint64_t bursts(uint64_t seed, bool refuses)
 		const uint64_t read = burst.n_in_bursts - burst.n_general;
 		const uint64_t hits = rig_count(&burst, BP_C_TOPIC_CACHE_HIT);
 
+		if (test_below(&s, 8) == 0)
+			reload(refuses, rules, n, &s);
 		burst.burst_size = 1 + test_below(&s, BP_MQTT_BURST);
 		for (unsigned i = 0; i < burst.burst_size; i++) {
 			struct peer *p = &c[test_below(&s, PEERS)];
@@ -184,35 +227,38 @@ static uint64_t bursts(uint64_t seed, bool refuses)
 		same(refuses ? "refused" : "observed", seed, step);
 		same_forwarded();
 		same_decisions();
+		same_events();
 		if (!refuses)
 			same_tables();
 		if (burst.n_in_bursts - burst.n_general - read >
 			rig_count(&burst, BP_C_TOPIC_CACHE_HIT) - hits)
-			others++;
+			sum->others++;
 	}
+	sum->blanked += burst.n_blanked;
 	rig_close(&general);
 	rig_close(&burst);
-	return others;
 }
 
 static void observed(void **state)
 {
-	uint64_t others = 0;
+	struct bursts sum = {0};
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 90; seed++)
-		others += bursts(seed, false);
-	assert_true(others > 60); /* the burst path has read them */
+		bursts(seed, false, &sum);
+	assert_true(sum.others > 60); /* the burst path has read them */
+	assert_int_equal(sum.blanked, 0);
 }
 
 static void refused(void **state)
 {
-	uint64_t others = 0;
+	struct bursts sum = {0};
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 90; seed++)
-		others += bursts(seed, true);
-	assert_true(others > 60);
+		bursts(seed, true, &sum);
+	assert_true(sum.others > 60);
+	assert_true(sum.blanked > 60);
 }
 
 int main(void)
