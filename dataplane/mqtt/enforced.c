@@ -59,27 +59,25 @@ static __rte_noinline void scatter(struct rte_mbuf *m, const uint8_t *data, uint
 	s->next = NULL;
 }
 
-/* After bytes were overwritten, or to leave `keep` of the payload. `data`: the bytes of the frame;
- * those of `m`, where it is in one buffer. */
-static void rewrite(struct rte_mbuf *m, const struct bp_frame *f, uint32_t keep, uint8_t *data)
+/* Its bytes were changed, and `len` of them are left. `data`: the bytes of the frame; those of `m`,
+ * where it is in one buffer. */
+static void set_bytes(struct rte_mbuf *m, uint8_t *data, uint32_t len)
 {
-	const uint32_t len = bp_frame_cut(data, f, keep);
-
 	if (m->nb_segs != 1)
 		scatter(m, data, len);
 	else if (len < m->pkt_len)
 		rte_pktmbuf_trim(m, (uint16_t)(m->pkt_len - len));
-	/* both sums were made here */
+	/* no longer those that the driver has verified */
 	m->ol_flags &= ~(RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK);
 }
 
-static void rewrite_if_needed(
+static void rewrite(
 	struct rte_mbuf *m, const struct bp_frame *f, const struct bp_enforced *e, uint8_t *data)
 {
 	if (e->verdict == BP_FRAME_CUT)
-		rewrite(m, f, e->keep, data);
+		set_bytes(m, data, bp_frame_cut(data, f, e->keep));
 	else if (e->changed)
-		rewrite(m, f, f->payload_len, data);
+		set_bytes(m, data, bp_frame_changed(data, f));
 }
 
 /* Frames whose topics the burst path has overwritten. */
@@ -89,11 +87,11 @@ static __rte_noinline void rewrite_changed(struct batch *b)
 
 	for (; burst->changed != 0; burst->changed &= burst->changed - 1) {
 		const uint32_t i = (uint32_t)__builtin_ctzll(burst->changed);
-		struct bp_frame *f = &burst->parsed[i];
 		struct rte_mbuf *m = b->r.m[i];
+		uint8_t *data = rte_pktmbuf_mtod(m, uint8_t *);
 
-		bp_hinted_frame(b->w, m, f);
-		rewrite(m, f, f->payload_len, rte_pktmbuf_mtod(m, uint8_t *));
+		bp_hinted_frame(b->w, m, &burst->parsed[i]);
+		set_bytes(m, data, bp_frame_changed(data, &burst->parsed[i]));
 	}
 }
 
@@ -160,7 +158,7 @@ static __rte_noinline void apply(
 	if (e->verdict == BP_FRAME_DROP) {
 		drop(b, m, e->reason);
 	} else {
-		rewrite_if_needed(m, f, e, data);
+		rewrite(m, f, e, data);
 		rte_node_enqueue_x1(b->graph, b->node, onward, m);
 	}
 	/* behind the frame: their numbers are those behind its bytes */
@@ -183,7 +181,7 @@ static void decide(struct batch *b, uint32_t i, uint8_t *data)
 	if (e.verdict == BP_FRAME_DROP || e.n_answers != 0)
 		apply(b, i, &e, data);
 	else
-		rewrite_if_needed(b->r.m[i], f, &e, data);
+		rewrite(b->r.m[i], f, &e, data);
 }
 
 /* Whether its bytes may be written. */

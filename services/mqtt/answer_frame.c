@@ -115,13 +115,15 @@ static void put_timestamps(const struct bp_frame *f, uint8_t *p)
 	memcpy(p + 8, t, 4);
 }
 
-/* Its checksum, of `len` bytes at `t`, with addresses at `ip`. */
+/* Its checksum, of `len` bytes at `t`, with addresses at `ip`. The old one is subtracted: the bytes
+ * are read several at a time, which would wait for a zero that was just stored there. */
 static void put_tcp_sum(bool ip6, const uint8_t *ip, uint8_t *t, uint32_t len)
 {
 	uint64_t sum = (uint64_t)__builtin_bswap32(len) + (6u << 8);
 	uint16_t folded;
 
-	memset(t + 16, 0, 2);
+	memcpy(&folded, t + 16, 2);
+	sum += (uint16_t)~folded;
 	sum = ip6 ? bp_sum(ip + 8, 32, sum) : bp_sum(ip + 12, 8, sum);
 	folded = (uint16_t)~bp_sum_fold(bp_sum(t, len, sum));
 	memcpy(t + 16, &folded, 2);
@@ -176,5 +178,13 @@ uint32_t bp_frame_cut(uint8_t *data, const struct bp_frame *f, uint32_t keep)
 		memcpy(ip + 10, &sum, 2);
 	}
 	put_tcp_sum(f->ip6, ip, t, l4_len);
+	return f->l4 + l4_len;
+}
+
+uint32_t bp_frame_changed(uint8_t *data, const struct bp_frame *f)
+{
+	const uint32_t l4_len = (uint32_t)(f->payload - f->l4) + f->payload_len;
+
+	put_tcp_sum(f->ip6, data + f->l3, data + f->l4, l4_len);
 	return f->l4 + l4_len;
 }

@@ -90,9 +90,11 @@ uint64_t bp_enforce_allowed(
 uint32_t bp_answer_frame_size(const struct bp_frame *f, const struct bp_answer *a);
 /* Writes exactly that number of bytes. */
 void bp_answer_frame_build(const struct bp_frame *f, const struct bp_answer *a, uint8_t *out);
-/* Shortens the frame in place to `keep` bytes of payload: lengths, flags and checksums. Returns its
- * new length in bytes. Also after bytes were overwritten; `keep` is then that of the whole payload.
- */
+/* Shortens the frame in place to `keep` bytes of payload: lengths, flags and checksums; also after
+ * bytes were overwritten. Returns its new length in bytes. */
 uint32_t bp_frame_cut(uint8_t *data, const struct bp_frame *f, uint32_t keep);
+/* After bytes of the payload were overwritten: its TCP checksum. Returns its length in bytes,
+ * without what follows the datagram. */
+uint32_t bp_frame_changed(uint8_t *data, const struct bp_frame *f);
 
 #endif

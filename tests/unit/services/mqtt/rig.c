@@ -254,8 +254,10 @@ static void enforce_with(
 		tally(r, e.reason);
 		return;
 	}
-	if (e.verdict == BP_FRAME_CUT || e.changed)
-		len = bp_frame_cut(exact, f, e.verdict == BP_FRAME_CUT ? e.keep : f->payload_len);
+	if (e.verdict == BP_FRAME_CUT)
+		len = bp_frame_cut(exact, f, e.keep);
+	else if (e.changed)
+		len = bp_frame_changed(exact, f);
 	if (r->forwarded != NULL)
 		r->forwarded(r->forwarded_arg, exact, len, !f->to_broker);
 }
@@ -276,7 +278,7 @@ static void correct_checksum(struct rig *r, uint32_t i)
 
 	must(bp_frame_parse(r->exact[i], r->len[i], r->len[i], f) == BP_FRAME_TCP,
 		"a changed frame is none");
-	r->len[i] = bp_frame_cut(r->exact[i], f, f->payload_len);
+	r->len[i] = bp_frame_changed(r->exact[i], f);
 }
 
 /* Frames of a burst up to `end` that the burst path has read. */
