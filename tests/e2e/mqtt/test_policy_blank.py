@@ -98,6 +98,22 @@ def test_publisher_goes_on(lab, g, cloud, auditor, pcap, protocol):
     assert not late.messages
 
 
+def test_many_publications(lab, g, cloud, auditor, pcap):
+    """Those behind the first one are overwritten on the burst path; the broker discards a segment with a wrong checksum."""
+    c = client(lab, "many", mqtt.MQTTv311)
+    sent = [b"many-%d" % i for i in range(200)]
+    for i, payload in enumerate(sent):
+        c.publish("plant/secret/x", payload, qos=1, retain=i % 3 == 0)  # acknowledged, each in its own segment
+        c.publish("plant/open/x", payload, qos=1)
+    wait_until("the allowed ones", lambda: set(sent) <= set(payloads(cloud)))
+    wait_until("the refused ones", lambda: set(sent) <= set(payloads(auditor)))
+    close_alive(c)
+    assert {t for t, _ in cloud.messages} <= {"plant/open/x"}
+    assert {t for t, _ in auditor.messages} == {QUARANTINE}
+    assert payloads(auditor).count(sent[0]) == 1
+    assert b"plant/secret/x" not in pcap.read_bytes()
+
+
 def test_topic_alias(lab, g, cloud, auditor):
     c = client(lab, "alias", mqtt.MQTTv5)
     alias = Properties(PacketTypes.PUBLISH)
