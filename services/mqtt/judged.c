@@ -199,6 +199,7 @@ uint64_t bp_judged_follow(
 			continue;
 		}
 		bp_copy(j->data + used, b->frame[i] + b->p[i].end - n, n);
+		bp_journal_order(); /* before they count */
 		j->end = seq + n;
 	}
 	return without_room;
