@@ -4,6 +4,7 @@
 #include "config/messages.h"
 #include "config/mqtt/settings.h"
 #include "config/yaml.h"
+#include "tests/unit/times.h"
 
 /* Large, deep and senseless files. */
 
@@ -301,7 +302,7 @@ static void damaged_files_are_tolerated(void **state)
 	static const char junk[] = "\n\t -:?,[]{}#&*!|>'\"%@`\\09azAZ\x7f\xc3\xa4\xff\x01~.+$";
 	uint64_t seed = 1;
 
-	for (int round = 0; round < 4000; round++) {
+	for (int round = 0; round < TEST_TIMES(8000); round++) {
 		char text[sizeof(sample) + 64];
 		size_t len = sizeof(sample) - 1;
 		struct outcome o;

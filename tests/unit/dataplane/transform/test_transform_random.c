@@ -8,12 +8,13 @@
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/transform/transform_model.h"
 #include "tests/unit/proto/exact.h"
+#include "tests/unit/times.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CASES 150u
+#define CASES TEST_TIMES(600u)
 #define STEPS 30u
 #define FRAMES 12u /* of a walk; times receivers, no more than a ring holds */
 #define RECEIVERS 4u
@@ -418,7 +419,7 @@ static void random_cases(void **state)
 			strncmp(bp_counter_info[c].name, "transform", 9) != 0 ||
 			c == BP_C_DROP_TRANSFORM_NO_RULES || c == BP_C_TRANSFORM_NO_MBUF)
 			continue;
-		if (seen[c] < 10)
+		if (seen[c] < CASES / 25)
 			fail_msg("%s: seldom", bp_counter_info[c].name);
 	}
 }

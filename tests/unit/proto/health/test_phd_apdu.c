@@ -2,6 +2,7 @@
 #include "tests/unit/proto/health/phd_build.h"
 #include "tests/unit/proto/health/phd_vectors.h"
 #include "tests/unit/proto/health/phd_compare.h"
+#include "tests/unit/times.h"
 
 /*
  * The output of the test's encoder is decoded again; for any other input, including truncated
@@ -114,7 +115,7 @@ static void garbage_is_classified_identically(void **state)
 	uint64_t random = 0xe700;
 
 	(void)state;
-	for (unsigned round = 0; round < 200000; round++) {
+	for (unsigned round = 0; round < TEST_TIMES(400000); round++) {
 		uint64_t r = next_random(&random);
 		size_t len = r % 64;
 		uint8_t *p = malloc(len); /* NOLINT(*UnixAPI): no byte of 0 may be read either */

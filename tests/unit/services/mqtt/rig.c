@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "services/mqtt/single_publish.h" /* for its checksum alone */
 #include "config/segment.h"
@@ -72,6 +73,8 @@ void rig_open(struct rig *r)
 	char err[256] = "";
 	unsigned n = bp_shm_specs(&r->config, specs);
 
+	/* A test uses little of a segment: to clear huge pages would take most of its time. */
+	(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	r->segment = bp_segment_anonymous(specs, n, err, sizeof(err));
 	must(r->segment != NULL, err);
 	must(bp_shm_map(&r->shm, r->segment, err, sizeof(err)) == 0, err);

@@ -14,6 +14,7 @@
 #include "fixture.h"
 #include "proto/net/frame.h"
 #include "both_paths.h"
+#include "tests/unit/times.h"
 
 static const char *some_value(uint64_t *s)
 {
@@ -362,7 +363,7 @@ static void checksum_of_the_burst_path_is_equal(void **state)
 	uint64_t s = 3;
 
 	(void)state;
-	for (unsigned round = 0; round < 20000; round++) {
+	for (unsigned round = 0; round < TEST_TIMES(40000); round++) {
 		uint8_t payload[200], *exact;
 		struct bp_frame f;
 		struct peer c;

@@ -145,7 +145,7 @@ static void overtaken_reader_continues_at_a_record(void **state)
 	struct bp_capture_reader r;
 
 	bp_capture_reader_init(&r, s, CAPACITY);
-	for (unsigned lap = 0; lap < (TEST_SANITIZED ? 40 : 100); lap++) {
+	for (unsigned lap = 0; lap < (TEST_SANITIZED ? 20 : 100); lap++) {
 		const struct numbered *n;
 
 		for (uint32_t i = test_below(&seed, 3000); i-- > 0;)

@@ -8,6 +8,7 @@
 #include "bench/routes/route_mix.h"
 #include "tests/unit/shm/fib/lpm_rig.h"
 #include "shm/fib/lpm/lpm_node.h"
+#include "tests/unit/times.h"
 
 static void interleaved(uint8_t family, struct bp_prefix (*make)(uint64_t *, uint8_t),
 	uint32_t changes, uint32_t max_length)
@@ -36,29 +37,29 @@ static void interleaved(uint8_t family, struct bp_prefix (*make)(uint64_t *, uin
 			rig_check_near(&b, 2000);
 		}
 	}
-	rig_check_near(&b, 20000);
+	rig_check_near(&b, TEST_TIMES(40000));
 	rig_empty(&b);
 	rig_end(&b);
 }
 
 static void test_random4(void **state)
 {
-	interleaved(4, random_prefix, TEST_TIMES(20000), 32);
+	interleaved(4, random_prefix, TEST_TIMES(12000), 32);
 }
 
 static void test_random6(void **state)
 {
-	interleaved(6, random_prefix, TEST_TIMES(20000), 128);
+	interleaved(6, random_prefix, TEST_TIMES(12000), 128);
 }
 
 static void test_real4(void **state)
 {
-	interleaved(4, bp_route_mix, TEST_TIMES(20000), 32);
+	interleaved(4, bp_route_mix, TEST_TIMES(12000), 32);
 }
 
 static void test_real6(void **state)
 {
-	interleaved(6, bp_route_mix, TEST_TIMES(20000), 128);
+	interleaved(6, bp_route_mix, TEST_TIMES(12000), 128);
 }
 
 /* Every length below one address, in from both ends, with the default last and first. */
@@ -148,7 +149,7 @@ static void test_bursts(void **state)
 			rig_set(&b, &p4, BP_NH_FIXED + i);
 		rig_set(&b, &p6, BP_NH_FIXED + i);
 	}
-	for (unsigned i = 0; i < TEST_TIMES(20000); i++) {
+	for (unsigned i = 0; i < TEST_TIMES(10000); i++) {
 		uint32_t n = 1 + test_below(&b.seed, 64), dst4[64], got[64], n4 = 0, n6 = 0;
 		struct bp_address a[64], v4[64], v6[64];
 		const uint8_t *dst6[64];

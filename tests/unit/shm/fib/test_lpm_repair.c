@@ -7,6 +7,7 @@
 #include "bench/routes/route_mix.h"
 #include "tests/unit/shm/fib/lpm_rig.h"
 #include "shm/fib/lpm/lpm_tree.h"
+#include "tests/unit/times.h"
 
 static void fill(struct lpm_rig *r, unsigned n)
 {
@@ -82,7 +83,7 @@ static void test_corrupt(void **state)
 		if (round % 3 != 0)
 			corrupt_roots(&r, times);
 		rig_take_over(&r);
-		rig_check_near(&r, 20000);
+		rig_check_near(&r, TEST_TIMES(24000));
 		assert_int_equal(rig_take_over(&r), 0);
 		fill(&r, 300);
 		rig_check_near(&r, 2000);
@@ -109,8 +110,8 @@ static void test_noise(void **state)
 		atomic_store_explicit(
 			&r.fib->lpm6_root[i], (uint32_t)test_random(&r.seed), memory_order_relaxed);
 	assert_true(rig_take_over(&r) > 1u << 16);
-	rig_check_near(&r, 50000);
-	for (unsigned i = 0; i < 50000; i++) {
+	rig_check_near(&r, TEST_TIMES(50000));
+	for (unsigned i = 0; i < TEST_TIMES(50000); i++) {
 		struct bp_address a = {.family = i % 2 != 0 ? 4 : 6};
 
 		for (unsigned k = 0; k < bp_address_bits(a.family) / 8; k++)
