@@ -29,16 +29,22 @@ CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def wait_until(what, condition, seconds=20, every=0.02):
-    """Polls until condition() is true, and returns what it returned; fails the test after `seconds`."""
-    end = time.monotonic() + seconds * PATIENCE
+def wait_until(what, condition, seconds=20, every=None):
+    """Polls until condition() is true, and returns what it returned; fails the test after `seconds`.
+
+    A condition mostly runs a command, and several laboratories share the processors: without `every`, the pauses grow
+    with the time waited.
+    """
+    begin = time.monotonic()
+    end = begin + seconds * PATIENCE
     while True:
         got = condition()
         if got:
             return got
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > end:
             raise AssertionError(f"waited {seconds * PATIENCE:g} s in vain for {what}")
-        time.sleep(every)
+        time.sleep(every or min(0.02 + (now - begin) / 10, 0.2))
 
 
 
@@ -174,7 +180,7 @@ class Gateway:
             if "rules" in self.config.get("mqtt", {}) and planes["reloads"]["generation"] < 1:
                 return False
             return not edge or "publisher" not in self.config.get("mqtt", {}) or planes["publisher"]["connected"]
-        wait_until("both planes to be ready and the edge broker to be connected", ready, seconds, 0.05)
+        wait_until("both planes to be ready and the edge broker to be connected", ready, seconds)
         self.segment = self.status()["segment"]["path"]
 
     def command(self, *args):

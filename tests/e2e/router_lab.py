@@ -151,7 +151,7 @@ class BiplaneRouter(Gateway):
 
     def start(self, *args, **kw):
         super().start(*args, **kw)
-        wait_until("the kernel interfaces with their addresses", self._interfaces, 20, 0.05)
+        wait_until("the kernel interfaces with their addresses", self._interfaces)
         self.settled()
         return self
 
