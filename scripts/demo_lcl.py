@@ -24,6 +24,7 @@ from demo_lab import BIPLANE, LAB, STATE, colour, in_ns, inside, watch
 SERVER, PORT, OTHER = "10.6.0.3", 7000, 7001
 BURSTS, EACH = 150, 6
 BUDGET, TAU = 10, 1  # ms, of the laboratory's files
+TIMES = 3  # of the measurement, while a worker does not get its CPU
 PATIENCE = 5  # timeout of a datagram, s; then it counts as lost
 GATEWAYS = ("near", "far")
 MESSAGE = struct.Struct("!IQ108x")  # number, time of sending
@@ -180,14 +181,19 @@ def labels(run):
         print(f"      {' '.join(parts)}   n {found.n}  d {found.d / 1e6:5.2f} ms  flow {found.flow}  sequence {found.sequence}   {came}")
 
 
-def held():
-    """CPU time counters of the gateways."""
+def scheduled():
+    """(gateway, state of its port with LCL) of both."""
     for g, port in (("near", "wan"), ("far", "server")):
         view = json.loads(subprocess.run([BIPLANE, "show", "lcl", "--json", "-c", STATE / f"{g}.yaml"], check=True,
                                          stdout=subprocess.PIPE, text=True).stdout)
-        for p in (p for p in view["ports"] if p["port"] == port):
-            print(f"  gateway {g.upper()}: longest poll gap of its worker {p['poll_gap_max_ns'] / 1e6:.1f} ms; "
-                  f"bound violated in {p['violations']} of {p['seconds']} seconds")
+        yield g, next(p for p in view["ports"] if p["port"] == port)
+
+
+def held():
+    """CPU time counters of the gateways."""
+    for g, p in scheduled():
+        print(f"  gateway {g.upper()}: longest poll gap of its worker {p['poll_gap_max_ns'] / 1e6:.1f} ms; "
+              f"bound violated in {p['violations']} of {p['seconds']} seconds")
 
 
 def wrong(plain, lcl):
@@ -205,7 +211,7 @@ def wrong(plain, lcl):
         ("labelled frames came to the server", lcl.labelled == 0)) if not is_right]
 
 
-def show(plain, lcl):
+def show(plain, lcl, gap):
     print(f"  {BURSTS * EACH} datagrams in bursts of {EACH}, with {plain.other:.0f} and {lcl.other:.0f} Mb/s of large datagrams at the same time; end-to-end delay:")
     print(f"      {'':12} {'without LCL'.ljust(WIDE + 8)}with LCL: d0 = {BUDGET} ms, tau = {TAU} ms")
     picture((plain, lcl))
@@ -217,6 +223,8 @@ def show(plain, lcl):
     faults = wrong(plain, lcl)
     for fault in faults:
         print(f"  {fault}")
+    if faults and gap > BUDGET:
+        print("  LCL needs a CPU for each worker (docs/explanation/lcl.md); run it again when other load has ended")
     print(colour("1;32", "  each datagram arrived once and in order; with LCL, each had its label on the line, and none at the server") if not faults
           else colour("1;31", "  error"), flush=True)
     if faults:  # diagnostics for a failed run
@@ -229,12 +237,17 @@ def show(plain, lcl):
 def main(driver):
     files = gateways(driver)
     try:
-        plain = through({g: text.partition("lcl:\n")[0] for g, text in files.items()})
-        lcl = through(files)
+        for _ in range(TIMES):
+            plain = through({g: text.partition("lcl:\n")[0] for g, text in files.items()})
+            lcl = through(files)
+            gap = max(p["poll_gap_max_ns"] for _, p in scheduled()) / 1e6
+            if gap <= BUDGET or not wrong(plain, lcl):
+                break
+            print(f"  a worker had no CPU for {gap:.0f} ms, because of other load on this machine: the measurement is repeated", flush=True)
     finally:
         for g, text in files.items():
             (STATE / f"{g}.yaml").write_text(text)
-    return show(plain, lcl)
+    return show(plain, lcl, gap)
 
 
 if __name__ == "__main__":
