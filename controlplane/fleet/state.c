@@ -96,10 +96,39 @@ static bool enforce_bound(struct bp_fleet_state *s, uint64_t now)
 	return true;
 }
 
+/* UINT32_MAX: they do not fit. */
+static size_t entries_len(const struct bp_fleet_write *w)
+{
+	size_t len = 0;
+
+	if (w->stream == NULL)
+		return 0;
+	for (unsigned i = 0; i < w->n_entries && len <= BP_FLEET_ENTRIES_BYTES; i++)
+		len += sizeof(uint32_t) + w->entries[i].iov_len;
+	return w->n_entries > BP_FLEET_ENTRIES_MAX || len > BP_FLEET_ENTRIES_BYTES ? UINT32_MAX
+										   : len;
+}
+
+static void copy_entries(struct bp_fleet_op *op, const struct bp_fleet_write *w)
+{
+	char *at = op->key + (op->value - op->key) + op->len;
+
+	op->stream = w->stream;
+	op->n_entries = w->stream != NULL ? w->n_entries : 0;
+	for (unsigned i = 0; i < op->n_entries; i++) {
+		const uint32_t len = (uint32_t)w->entries[i].iov_len;
+
+		memcpy(at, &len, sizeof(len));
+		memcpy(at + sizeof(len), w->entries[i].iov_base, len);
+		at += sizeof(len) + len;
+	}
+}
+
 static struct bp_fleet_op *new_write(
 	struct bp_fleet_state *s, const struct bp_fleet_write *w, uint64_t now)
 {
-	struct bp_fleet_op *op = bp_fleet_op_new(BP_FLEET_OP_PUT, w->key, w->value, w->len);
+	struct bp_fleet_op *op =
+		bp_fleet_op_new(BP_FLEET_OP_PUT, w->key, w->value, w->len, entries_len(w));
 
 	if (op == NULL)
 		return NULL;
@@ -109,6 +138,7 @@ static struct bp_fleet_op *new_write(
 	op->collapsible = w->collapsible;
 	op->prompt = w->prompt;
 	op->channel = w->channel;
+	copy_entries(op, w);
 	op->done = w->done;
 	op->arg = w->arg;
 	op->created_ns = now;
@@ -122,7 +152,8 @@ bool bp_fleet_state_put(struct bp_fleet_state *s, const struct bp_fleet_write *w
 	const uint64_t now = bp_mono_ns();
 	struct bp_fleet_op *op, *old;
 
-	if (s->ending || !valid_key(w->key) || w->len > BP_FLEET_VALUE_MAX || w->ttl_ms == 0)
+	if (s->ending || !valid_key(w->key) || w->len > BP_FLEET_VALUE_MAX || w->ttl_ms == 0 ||
+		entries_len(w) == UINT32_MAX)
 		return false;
 	op = new_write(s, w, now);
 	if (op == NULL)
@@ -150,7 +181,7 @@ bool bp_fleet_state_get(struct bp_fleet_state *s, const char *key,
 	struct bp_fleet_op *op = NULL;
 
 	if (!s->ending && valid_key(key) && s->queue.n_reads < READS_MAX)
-		op = bp_fleet_op_new(BP_FLEET_OP_GET, key, NULL, 0);
+		op = bp_fleet_op_new(BP_FLEET_OP_GET, key, NULL, 0, 0);
 	s->counters.reads++;
 	if (op == NULL) {
 		s->counters.reads_failed++;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "shm/fleet.h"
 
@@ -44,6 +45,12 @@ enum bp_fleet_result {
 				or Redis refused it for good (counted by reason) */
 };
 
+/* A stream keeps about so many entries: gateways that are connected read all; one that starts needs
+ * those that may still continue. A text. */
+#define BP_FLEET_STREAM_KEPT "4096"
+#define BP_FLEET_ENTRIES_MAX 1024u
+#define BP_FLEET_ENTRIES_BYTES 65536u /* together, with 4 for each */
+
 struct bp_fleet_write {
 	const char *key;   /* text, at most BP_FLEET_KEY_MAX bytes */
 	const void *value; /* copied */
@@ -59,6 +66,11 @@ struct bp_fleet_write {
 	/* Newer writes of the key replace it while it waits, for BP_FLEET_COLLAPSE_NS unless
 	 * prompt; the first to be dropped when the queue is full. */
 	bool collapsible, prompt;
+	/* Redis adds them to the stream in the same step, if it stores the value: no reader sees
+	 * one without the other. Copied; the name of the stream is not: it remains valid. */
+	const char *stream; /* without the prefix of the fleet; NULL: none */
+	const struct iovec *entries;
+	unsigned n_entries; /* at most BP_FLEET_ENTRIES_MAX */
 	/* NULL, or a channel on which Redis publishes the key and value when it has stored them. */
 	const char *channel;
 	/* NULL: none. Called once, later, or by bp_fleet_state_free(). */

@@ -28,11 +28,11 @@ void bp_fleet_queue_end(struct bp_fleet_queue *q)
 	free(q->bucket);
 }
 
-struct bp_fleet_op *bp_fleet_op_new(
-	enum bp_fleet_op_kind kind, const char *key, const void *value, size_t len)
+struct bp_fleet_op *bp_fleet_op_new(enum bp_fleet_op_kind kind, const char *key, const void *value,
+	size_t len, size_t entries_len)
 {
 	const size_t key_size = strlen(key) + 1;
-	struct bp_fleet_op *op = calloc(1, sizeof(*op) + key_size + len);
+	struct bp_fleet_op *op = calloc(1, sizeof(*op) + key_size + len + entries_len);
 
 	if (op == NULL)
 		return NULL;
@@ -41,6 +41,7 @@ struct bp_fleet_op *bp_fleet_op_new(
 	memcpy(op->key, key, key_size);
 	op->value = op->key + key_size;
 	op->len = len;
+	op->entries_len = entries_len;
 	if (len != 0)
 		memcpy(op->key + key_size, value, len);
 	return op;
@@ -48,7 +49,7 @@ struct bp_fleet_op *bp_fleet_op_new(
 
 static uint64_t op_bytes(const struct bp_fleet_op *op)
 {
-	return sizeof(*op) + strlen(op->key) + 1 + op->len;
+	return sizeof(*op) + strlen(op->key) + 1 + op->len + op->entries_len;
 }
 
 static struct bp_fleet_op **bucket_of(const struct bp_fleet_queue *q, const char *key)

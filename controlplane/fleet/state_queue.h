@@ -37,6 +37,10 @@ struct bp_fleet_op {
 	void *arg;
 	const char *value;
 	size_t len;
+	const char *stream; /* NULL: no entries */
+	/* The entries follow the value: 4 bytes of length, and the bytes, of each. */
+	unsigned n_entries;
+	size_t entries_len;
 	char key[];
 };
 
@@ -57,9 +61,9 @@ bool bp_fleet_queue_init(struct bp_fleet_queue *q, uint32_t max_writes, uint64_t
 /* The lists must be empty. */
 void bp_fleet_queue_end(struct bp_fleet_queue *q);
 
-/* In no list; NULL without memory. */
-struct bp_fleet_op *bp_fleet_op_new(
-	enum bp_fleet_op_kind kind, const char *key, const void *value, size_t len);
+/* In no list, with a place for entries; NULL without memory. */
+struct bp_fleet_op *bp_fleet_op_new(enum bp_fleet_op_kind kind, const char *key, const void *value,
+	size_t len, size_t entries_len);
 /* Adds it to the list of its kind: DELAYED or READY, or READS. */
 void bp_fleet_queue_add(struct bp_fleet_queue *q, struct bp_fleet_op *op);
 /* Adds it in the place of `old` if it is collapsible, and ends `old`. The delay and the lag count

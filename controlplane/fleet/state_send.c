@@ -12,7 +12,8 @@
 #define PING_NS 1000000000ull
 
 /*
- * KEYS: the value. ARGV: mark, bytes, time to live (ms), channel or "", text to publish. Marks have
+ * KEYS: the value, and a stream. ARGV: mark, bytes, time to live (ms), channel or "", text to
+ * publish; then the entries of the stream. Marks have
  * a fixed length and hexadecimal digits, so their order as texts is that of the numbers.
  */
 #define PUT_SCRIPT                                                                                 \
@@ -21,6 +22,10 @@
 	"redis.call('SET', KEYS[1], ARGV[1] .. ARGV[2], 'PX', ARGV[3])\n"                          \
 	"if ARGV[4] ~= '' then\n"                                                                  \
 	"  redis.call('PUBLISH', ARGV[4], ARGV[5] .. ' ' .. ARGV[1] .. ARGV[2])\n"                 \
+	"end\n"                                                                                    \
+	"for i = 6, #ARGV do\n"                                                                    \
+	"  redis.call('XADD', KEYS[2], 'MAXLEN', '~', " BP_FLEET_STREAM_KEPT                       \
+	", '*', 's', ARGV[i])\n"                                                                   \
 	"end\n"                                                                                    \
 	"return 1\n"
 /*
@@ -52,11 +57,25 @@ static void make_key(const struct bp_fleet_state *s, const char *key, struct key
 	out->len = (size_t)snprintf(out->text, sizeof(out->text), "%s%s", s->prefix, key);
 }
 
+#define WORDS_MAX 10u /* without the entries */
+static unsigned entry_words(const struct bp_fleet_op *op, struct iovec *words)
+{
+	const char *at = op->value + op->len;
+	uint32_t len;
+
+	for (unsigned i = 0; i < op->n_entries; i++, at += len) {
+		memcpy(&len, at, sizeof(len));
+		at += sizeof(len);
+		words[i] = WORD(at, len);
+	}
+	return op->n_entries;
+}
+
 static void send_put(struct bp_fleet_state *s, struct bp_fleet_op *op, uint64_t now)
 {
 	const uint64_t ttl_ms = (op->expires_ns - now) / 1000000u + 1;
 	char mark[BP_FLEET_MARK_LEN + 1], ttl[24];
-	struct key_text key, channel = {.len = 0};
+	struct key_text key, stream, channel = {.len = 0};
 
 	if (op->epoch == 0)
 		op->epoch = s->epoch;
@@ -66,13 +85,24 @@ static void send_put(struct bp_fleet_state *s, struct bp_fleet_op *op, uint64_t 
 	snprintf(mark, sizeof(mark), "%016" PRIx64 "%016" PRIx64, op->shared ? 0 : op->epoch,
 		op->version);
 	const int n = snprintf(ttl, sizeof(ttl), "%" PRIu64, ttl_ms);
-	const struct iovec words[] = {WORD("EVALSHA", 7),
-		WORD(bp_redis_link_script(s->link, SCRIPT_PUT), BP_REDIS_SHA_LEN), WORD("1", 1),
-		WORD(key.text, key.len), WORD(mark, BP_FLEET_MARK_LEN), WORD(op->value, op->len),
-		WORD(ttl, (size_t)n), WORD(channel.text, channel.len),
-		WORD(op->key, strlen(op->key))};
+	struct iovec words[WORDS_MAX + BP_FLEET_ENTRIES_MAX];
+	unsigned at = 0;
 
-	bp_redis_link_send(s->link, sizeof(words) / sizeof(words[0]), words);
+	words[at++] = WORD("EVALSHA", 7);
+	words[at++] = WORD(bp_redis_link_script(s->link, SCRIPT_PUT), BP_REDIS_SHA_LEN);
+	words[at++] = WORD(op->stream != NULL ? "2" : "1", 1);
+	words[at++] = WORD(key.text, key.len);
+	if (op->stream != NULL) {
+		make_key(s, op->stream, &stream);
+		words[at++] = WORD(stream.text, stream.len);
+	}
+	words[at++] = WORD(mark, BP_FLEET_MARK_LEN);
+	words[at++] = WORD(op->value, op->len);
+	words[at++] = WORD(ttl, (size_t)n);
+	words[at++] = WORD(channel.text, channel.len);
+	words[at++] = WORD(op->key, strlen(op->key));
+	at += entry_words(op, words + at);
+	bp_redis_link_send(s->link, at, words);
 }
 
 static void send_get(struct bp_fleet_state *s, const struct bp_fleet_op *op)
@@ -106,7 +136,7 @@ static void send_epoch(struct bp_fleet_state *s)
 static bool send_own(struct bp_fleet_state *s, enum bp_fleet_op_kind kind, uint64_t now)
 {
 	static const struct iovec ping[] = {{(void *)(uintptr_t) "PING", 4}};
-	struct bp_fleet_op *op = bp_fleet_op_new(kind, "", NULL, 0);
+	struct bp_fleet_op *op = bp_fleet_op_new(kind, "", NULL, 0, 0);
 
 	if (op == NULL)
 		return false;

@@ -191,6 +191,51 @@ static void an_older_write_overwrites_nothing(void **state)
 	assert_int_equal(counters(f)->superseded, 2);
 }
 
+static const char *entries(struct fixture *f)
+{
+	return test_redis_cli(&f->redis, "xrange biplane:plant:s - + | grep '^entry'");
+}
+
+/* Entries of a stream are visible with the value: those of a refused write never are, and a write
+ * that replaces one has its own only. */
+static void entries_belong_to_their_value(void **state)
+{
+	struct fixture *f = *state;
+	struct iovec e[BP_FLEET_ENTRIES_MAX + 1] = {{(void *)(uintptr_t) "entry 1", 7},
+		{(void *)(uintptr_t) "entry 2 ", 7}, {(void *)(uintptr_t) "entry 3", 7}};
+	char large[BP_FLEET_ENTRIES_BYTES];
+
+	start_both(f);
+	PUT(f, f->state, "k", "a", 2, .stream = "s", .entries = e, .n_entries = 2);
+	RUN_UNTIL(f, f->done[BP_FLEET_STORED] == 1);
+	assert_string_equal(get(f, f->state, "k"), "a");
+	assert_string_equal(entries(f), "entry 1\nentry 2");
+	PUT(f, f->state, "k", "b", 1, .stream = "s", .entries = e, .n_entries = 2);
+	RUN_UNTIL(f, f->done[BP_FLEET_SUPERSEDED] == 1);
+	assert_string_equal(entries(f), "entry 1\nentry 2");
+	PUT(f, f->state, "k", "c", 3, .collapsible = true, .stream = "s", .entries = e,
+		.n_entries = 2);
+	PUT(f, f->state, "k", "d", 4, .collapsible = true, .stream = "s", .entries = e + 2,
+		.n_entries = 1);
+	RUN_UNTIL(f, f->done[BP_FLEET_COLLAPSED] == 1 && f->done[BP_FLEET_STORED] == 2);
+	assert_string_equal(entries(f), "entry 1\nentry 2\nentry 3");
+	/* too many, or too long */
+	memset(large, 'x', sizeof(large));
+	assert_false(put_with(f, f->state, "k", "e", 5,
+		(struct bp_fleet_write){
+			.stream = "s", .entries = e, .n_entries = BP_FLEET_ENTRIES_MAX + 1}));
+	e[0] = (struct iovec){large, sizeof(large)};
+	assert_false(put_with(f, f->state, "k", "e", 5,
+		(struct bp_fleet_write){.stream = "s", .entries = e, .n_entries = 1}));
+	for (unsigned i = 0; i < BP_FLEET_ENTRIES_MAX; i++)
+		e[i] = (struct iovec){(void *)(uintptr_t) "entry", 5};
+	PUT(f, f->state, "k", "f", 6, .stream = "s", .entries = e,
+		.n_entries = BP_FLEET_ENTRIES_MAX);
+	RUN_UNTIL(f, f->done[BP_FLEET_STORED] == 3);
+	assert_int_equal(
+		atoi(test_redis_cli(&f->redis, "xlen biplane:plant:s")), 3 + BP_FLEET_ENTRIES_MAX);
+}
+
 static void a_shared_value_is_compared_by_its_version(void **state)
 {
 	struct fixture *f = *state;
@@ -650,6 +695,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_value_is_stored_read_and_deleted),
 		TEST(an_older_write_overwrites_nothing),
+		TEST(entries_belong_to_their_value),
 		TEST(a_shared_value_is_compared_by_its_version),
 		TEST(collapsible_writes_of_a_key_become_one),
 		TEST(writes_wait_while_redis_is_away),
