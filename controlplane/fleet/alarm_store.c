@@ -119,7 +119,7 @@ static void on_reply(void *arg, const struct bp_resp *r)
 	case SENT_HOLD:
 		break;
 	case SENT_POLL_HOLDS:
-		bp_alarm_on_holds(s, r);
+		bp_alarm_on_holds(s, r, e.sent_ns);
 		break;
 	case SENT_PUT:
 		bp_alarm_on_put(s, e.uid, r);
@@ -181,6 +181,7 @@ static void on_down(void *arg, enum bp_fleet_error why, const char *text)
 	s->first = s->n = 0;
 	s->bytes = 0;
 	s->polling = s->polling_holds = s->holds_read = false;
+	s->polled_ns = s->holds_ns = 0;
 	s->change[0] = s->hold[0] = '\0';
 	s->owner.failed(s->owner.arg, why, text);
 	s->owner.down(s->owner.arg);

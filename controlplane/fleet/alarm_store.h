@@ -108,7 +108,7 @@ void bp_alarm_store_fetch(struct bp_alarm_store *s, const char *uid);
 #define BP_ALARM_STATE_HEAD 17u /* 'r' or 'c', and the number as 16 hexadecimal digits */
 void bp_alarm_store_put_state(
 	struct bp_alarm_store *s, const char *uid, const void *bytes, size_t len);
-/* Adds a change of a hold to those that other gateways read: 'h', then anything. There is no
+/* Adds a change of a hold to those that other gateways read: 'p', then anything. There is no
  * answer. */
 void bp_alarm_store_add_hold(struct bp_alarm_store *s, const void *bytes, size_t len);
 /* Reads all raised states; and then, at each poll, the changes since then. The first time, also
@@ -119,7 +119,10 @@ void bp_alarm_store_poll_states(struct bp_alarm_store *s);
 /* Whether all changes of holds that were stored before the connection, and that are not too old,
  * have been read. */
 bool bp_alarm_store_holds_read(const struct bp_alarm_store *s);
-/* All changes that were stored before this time (monotonic) have been read. */
+/* How often Redis had removed changes of holds before they were read. */
+uint32_t bp_alarm_store_hold_gaps(const struct bp_alarm_store *s);
+/* All changes of states and holds that were stored before this time (monotonic) have been read,
+ * since the connection; 0: not yet. */
 uint64_t bp_alarm_store_polled_ns(const struct bp_alarm_store *s);
 void bp_alarm_store_list_taken(struct bp_alarm_store *s);
 

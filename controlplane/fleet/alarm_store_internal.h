@@ -108,6 +108,8 @@ struct bp_alarm_store {
 	bool polling_holds, holds_read;
 	uint64_t checked_ns; /* for timeouts */
 	uint64_t polled_ns;  /* all changes before this time are known; 0: none */
+	uint64_t holds_ns;   /* the same of the holds */
+	uint32_t hold_gaps;
 	/* The changes from before this process. */
 	char replay[BP_ALARM_CHANGE_MAX]; /* the last one that was read; "": none */
 	uint32_t replayed;
@@ -144,7 +146,7 @@ void bp_alarm_on_state(struct bp_alarm_store *s, const char *uid, const struct b
 void bp_alarm_on_states(struct bp_alarm_store *s, const struct bp_resp *r);
 void bp_alarm_on_last_change(struct bp_alarm_store *s, const struct bp_resp *r);
 void bp_alarm_on_changes(struct bp_alarm_store *s, const struct bp_resp *r, uint64_t sent_ns);
-void bp_alarm_on_holds(struct bp_alarm_store *s, const struct bp_resp *r);
+void bp_alarm_on_holds(struct bp_alarm_store *s, const struct bp_resp *r, uint64_t sent_ns);
 void bp_alarm_on_replay(struct bp_alarm_store *s, const struct bp_resp *r);
 
 #endif

@@ -8,8 +8,6 @@
 /* Raised and cleared states, and holds in progress. */
 
 #define CHANGES_PAGE 64u
-/* Gateways that are connected read all; one that starts needs those that may still continue. */
-#define HOLDS_KEPT 4096
 /* What is older is not read: below the age that the receiver refuses, as a change is stored later
  * than its time. */
 #define HOLDS_NS (BP_RULE_STATE_IDLE_NS - 60000000000ull)
@@ -55,8 +53,8 @@ void bp_alarm_store_add_hold(struct bp_alarm_store *s, const void *bytes, size_t
 	bp_alarm_push(s, SENT_HOLD, "");
 	bp_redis_link_send(s->link, 8,
 		(const struct iovec[]){WORD("XADD", 4), WORD_OF(s->key[KEY_HOLDS]),
-			WORD("MAXLEN", 6), WORD("~", 1), WORD_OF(BP_TEXT(HOLDS_KEPT)), WORD("*", 1),
-			WORD("s", 1), WORD(bytes, len)});
+			WORD("MAXLEN", 6), WORD("~", 1), WORD_OF(BP_FLEET_STREAM_KEPT),
+			WORD("*", 1), WORD("s", 1), WORD(bytes, len)});
 }
 
 /* The receiver knows the newest of each pair. */
@@ -67,7 +65,7 @@ static void poll_holds(struct bp_alarm_store *s)
 	if (s->polling_holds)
 		return;
 	if (s->hold[0] != '\0')
-		snprintf(from, sizeof(from), "(%s", s->hold);
+		snprintf(from, sizeof(from), "%s", s->hold);
 	else
 		snprintf(from, sizeof(from), "%llu", (bp_unix_ns() - HOLDS_NS) / 1000000);
 	s->polling_holds = true;
@@ -103,9 +101,14 @@ bool bp_alarm_store_holds_read(const struct bp_alarm_store *s)
 	return s->holds_read;
 }
 
+uint32_t bp_alarm_store_hold_gaps(const struct bp_alarm_store *s)
+{
+	return s->hold_gaps;
+}
+
 uint64_t bp_alarm_store_polled_ns(const struct bp_alarm_store *s)
 {
-	return s->polled_ns;
+	return s->polled_ns < s->holds_ns ? s->polled_ns : s->holds_ns;
 }
 
 void bp_alarm_store_poll_states(struct bp_alarm_store *s)
@@ -204,18 +207,32 @@ void bp_alarm_on_changes(struct bp_alarm_store *s, const struct bp_resp *r, uint
 {
 	s->polling = false;
 	if (take_changes(s, r, s->change, false) < CHANGES_PAGE)
-		s->polled_ns = sent_ns;
+		s->polled_ns = bp_redis_link_is_up(s->link) ? sent_ns : 0;
 	else if (bp_alarm_store_ready(s))
 		bp_alarm_store_poll_states(s);
 }
 
-void bp_alarm_on_holds(struct bp_alarm_store *s, const struct bp_resp *r)
+/* The last one that was read is read again: if it is not the first one now, Redis has removed it
+ * and maybe others behind it. */
+static bool has_gap(const struct bp_alarm_store *s, const struct bp_resp *r)
+{
+	return s->hold[0] != '\0' && r->type == BP_RESP_ARRAY &&
+	       (r->n == 0 || r[1].type != BP_RESP_ARRAY || r[1].n == 0 ||
+		       r[2].type != BP_RESP_TEXT || r[2].len != strlen(s->hold) ||
+		       memcmp(r[2].text, s->hold, r[2].len) != 0);
+}
+
+void bp_alarm_on_holds(struct bp_alarm_store *s, const struct bp_resp *r, uint64_t sent_ns)
 {
 	s->polling_holds = false;
-	if (take_changes(s, r, s->hold, false) < CHANGES_PAGE)
-		s->holds_read = bp_redis_link_is_up(s->link);
-	else if (bp_alarm_store_ready(s))
-		poll_holds(s);
+	s->hold_gaps += has_gap(s, r);
+	if (take_changes(s, r, s->hold, false) == CHANGES_PAGE) {
+		if (bp_alarm_store_ready(s))
+			poll_holds(s);
+		return;
+	}
+	s->holds_read = bp_redis_link_is_up(s->link);
+	s->holds_ns = s->holds_read ? sent_ns : 0;
 }
 
 /* The states that are raised are in the list. */
