@@ -81,7 +81,8 @@ struct bp_fleet_worker {
 	uint16_t of_client[BP_CLIENTS];
 	struct asked asked[ASKED_MAX];
 	struct again again[ASKED_MAX];
-	uint8_t record[BP_CONNECTION_RECORD_MAX]; /* a copy: the original can change */
+	/* copies: the originals can change */
+	uint8_t record[BP_CONNECTION_RECORD_MAX], holds[BP_ADOPT_HOLDS_MAX];
 };
 
 struct bp_fleet_worker *bp_fleet_worker_create(struct bp_shm *shm, unsigned worker)
@@ -331,7 +332,7 @@ static void ask_due(struct bp_mqtt_worker *in)
 
 /* An answer; p[0..n): the record. */
 static void answer(struct bp_mqtt_worker *in, const struct bp_connection_key *k, const uint8_t *p,
-	uint32_t n, bool found)
+	uint32_t n, bool found, const struct bp_fleet_holds *holds)
 {
 	struct bp_flow *f = find(in, k);
 	struct bp_connection_record r;
@@ -360,12 +361,12 @@ static void answer(struct bp_mqtt_worker *in, const struct bp_connection_key *k,
 		ask_again(in, f))
 		return;
 	if (bp_fleet_returned(f))
-		result == BP_C_FLEET_ADOPTED ? bp_fleet_adopt_returned(in, f, &r)
+		result == BP_C_FLEET_ADOPTED ? bp_fleet_adopt_returned(in, f, &r, holds)
 					     : bp_fleet_stay(in, f, result);
 	else if (result == BP_C_FLEET_ADOPTED)
-		bp_fleet_adopt(in, f, &r);
+		bp_fleet_adopt(in, f, &r, holds);
 	else
-		bp_fleet_search(in, f, result, result == BP_C_FLEET_STALE ? &r : NULL);
+		bp_fleet_search(in, f, result, result == BP_C_FLEET_STALE ? &r : NULL, holds);
 }
 
 static void read_offer(struct bp_mqtt_worker *in, const uint8_t *offer, uint32_t size)
@@ -383,23 +384,27 @@ static void read_offer(struct bp_mqtt_worker *in, const uint8_t *offer, uint32_t
 			return;
 		}
 	}
-	if (size < sizeof(head) + sizeof(k) ||
-		size - sizeof(head) - sizeof(k) > sizeof(w->record)) {
+	n = (uint32_t)(sizeof(head) + sizeof(k));
+	if (size < n || head.holds_len > sizeof(w->holds) || size - n < head.holds_len ||
+		size - n - head.holds_len > sizeof(w->record)) {
 		bp_tally(in, BP_C_FLEET_INVALID);
 		return;
 	}
 	memcpy(&k, offer + sizeof(head), sizeof(k));
-	n = size - (uint32_t)(sizeof(head) + sizeof(k));
+	memcpy(w->holds, offer + n, head.holds_len);
+	n = size - n - head.holds_len;
 	memcpy(w->record, offer + size - n, n);
 	if (k.ip6 > 1 || k.vlan_outer > 0xfff || k.vlan_inner > 0xfff) {
 		bp_tally(in, BP_C_FLEET_INVALID);
 		return;
 	}
-	answer(in, &k, w->record, n, head.result == BP_ADOPT_FOUND);
+	answer(in, &k, w->record, n, head.result == BP_ADOPT_FOUND,
+		&(struct bp_fleet_holds){.p = w->holds, .n = head.holds_len});
 }
 
 static void give_up(struct bp_mqtt_worker *in)
 {
+	static const struct bp_fleet_holds none;
 	struct bp_fleet_worker *w = in->fleet;
 	unsigned searches = 0;
 
@@ -417,7 +422,7 @@ static void give_up(struct bp_mqtt_worker *in)
 		if (waits && bp_fleet_returned(f))
 			bp_fleet_stay(in, f, BP_C_FLEET_TIMEOUT);
 		else if (waits)
-			bp_fleet_search(in, f, BP_C_FLEET_TIMEOUT, NULL);
+			bp_fleet_search(in, f, BP_C_FLEET_TIMEOUT, NULL, &none);
 	}
 }
 

@@ -85,7 +85,7 @@ static void continue_from_broker(
 }
 
 void bp_fleet_search(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why,
-	const struct bp_connection_record *stale)
+	const struct bp_connection_record *stale, const struct bp_fleet_holds *holds)
 {
 	const bool silent = is_broker_silent(f, stale);
 	const uint8_t before = f->proof;
@@ -93,6 +93,8 @@ void bp_fleet_search(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t 
 	bp_tally(in, why);
 	begin(in, f);
 	*bp_fleet_answered(f) = bp_fleet_answer_time(in);
+	bp_fleet_apply_holds(in, f, holds, NULL,
+		(const enum bp_fleet_continues[]){BP_FLEET_UNKNOWN, BP_FLEET_UNKNOWN});
 	if (stale != NULL) {
 		f->version = stale->version;
 		bp_mqtt_keep_client_id(in, f, stale->client_id, stale->client_id_len);
@@ -273,12 +275,14 @@ static void await_client(struct bp_flow *f, const struct bp_connection_record *r
 	bp_flow_mark(f, BP_MARK_CLAIM(BP_TO_BROKER));
 }
 
-void bp_fleet_adopt(
-	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
+void bp_fleet_adopt(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_connection_record *r, const struct bp_fleet_holds *holds)
 {
 	const uint8_t before = f->proof;
 	const bool stale = position_fits(in, f, BP_FROM_BROKER, r) == BP_C_FLEET_STALE;
 	const uint32_t acked = f->resync[BP_FROM_BROKER].run_end;
+	const enum bp_fleet_continues continues[2] = {
+		[BP_FROM_BROKER] = stale ? BP_FLEET_UNKNOWN : BP_FLEET_EXACT};
 
 	bp_tally(in, BP_C_FLEET_ADOPTED);
 	begin(in, f);
@@ -289,6 +293,7 @@ void bp_fleet_adopt(
 	/* its memory is that of a proven connection from now on */
 	bp_flow_settle(in, f, before);
 	*bp_fleet_answered(f) = bp_fleet_answer_time(in);
+	bp_fleet_apply_holds(in, f, holds, r, continues);
 	apply_direction(in, f, BP_TO_BROKER, r);
 	if (stale)
 		search_broker(in, f, acked, r);
@@ -333,9 +338,10 @@ bp_counter_t bp_fleet_is_further(const struct bp_mqtt_worker *in, const struct b
 	return further ? BP_C_FLEET_ADOPTED : BP_C_FLEET_STALE;
 }
 
-void bp_fleet_adopt_returned(
-	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
+void bp_fleet_adopt_returned(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_connection_record *r, const struct bp_fleet_holds *holds)
 {
+	enum bp_fleet_continues continues[2];
 	bool ahead[2];
 
 	bp_tally(in, BP_C_FLEET_ADOPTED);
@@ -344,6 +350,7 @@ void bp_fleet_adopt_returned(
 	bp_ack_release(in, f);
 	for (unsigned dir = 0; dir < 2; dir++) {
 		ahead[dir] = is_ahead_here(in, f, dir, r);
+		continues[dir] = ahead[dir] ? BP_FLEET_OWN : BP_FLEET_EXACT;
 		if (ahead[dir])
 			continue;
 		bp_cut_drop(in, f, dir);
@@ -354,6 +361,7 @@ void bp_fleet_adopt_returned(
 		f->stream[dir] = BP_STREAM_BOUNDARY;
 	}
 	apply_session(in, f, r);
+	bp_fleet_apply_holds(in, f, holds, r, continues);
 	for (unsigned dir = 0; dir < 2; dir++)
 		if (!ahead[dir])
 			apply_direction(in, f, dir, r);

@@ -5,6 +5,7 @@
 #include "services/mqtt/connection_record.h"
 #include "services/mqtt/evaluate.h"
 #include "services/mqtt/fleet_adopt.h"
+#include "services/mqtt/fleet_apply.h"
 #include "services/mqtt/mqtt_worker.h"
 #include "shm/hash.h"
 #include "shm/mqtt/mqtt_tables.h"
@@ -140,19 +141,29 @@ static void adopt(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 		bp_tally(in, BP_C_STATE_EVICTED_RAISED);
 }
 
+/* The offer at p, whose topic follows it. False: it is not valid (counted). */
+static bool read_offer(
+	struct bp_mqtt_worker *in, const uint8_t *p, uint32_t n, struct bp_state_offer *o)
+{
+	if (n >= sizeof(*o)) {
+		memcpy(o, p, sizeof(*o));
+		if (o->state <= BP_OFFER_HOLD && o->topic_len != 0 &&
+			o->topic_len <= BP_STATE_TOPIC_MAX && n - sizeof(*o) >= o->topic_len &&
+			o->transition != 0 && o->transition >> BP_TRANSITION_BITS == 0)
+			return true;
+	}
+	bp_tally(in, BP_C_FLEET_STATE_INVALID);
+	return false;
+}
+
 void bp_fleet_state_offer(struct bp_mqtt_worker *in, const uint8_t *p, uint32_t n)
 {
 	struct bp_state_offer o;
 	const struct bp_rule *rule;
 
-	if (n < sizeof(o)) {
-		bp_tally(in, BP_C_FLEET_STATE_INVALID);
+	if (!read_offer(in, p, n, &o))
 		return;
-	}
-	memcpy(&o, p, sizeof(o));
-	if (o.state > BP_OFFER_HOLD || o.topic_len == 0 || o.topic_len > BP_STATE_TOPIC_MAX ||
-		n - sizeof(o) != o.topic_len || o.transition == 0 ||
-		o.transition >> BP_TRANSITION_BITS != 0) {
+	if (n != sizeof(o) + o.topic_len) {
 		bp_tally(in, BP_C_FLEET_STATE_INVALID);
 		return;
 	}
@@ -184,6 +195,73 @@ static struct bp_stream_place place_of(
 		.life = of->flow->life,
 		.seq = of->seq,
 		.dir = of->dir};
+}
+
+/* The hold has ended here, which is the newest change of it. A full ring: as a change that is not
+ * reported. */
+static void report_end(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_state_offer *o, const uint8_t *topic)
+{
+	uint64_t mark;
+	struct bp_hold_report *r = reserve(bp_fleet_requests(in), o->topic_len, &mark);
+
+	if (r == NULL) {
+		bp_tally(in, BP_C_FLEET_HOLD_NOT_REPORTED);
+		return;
+	}
+	*r = (struct bp_hold_report){.rule_uid = o->rule_uid,
+		.unix_ns = in->now_ns,
+		.place = {.slot = (uint32_t)(f - in->table.flow),
+			.worker = (uint16_t)in->worker,
+			.life = f->life,
+			.seq = f->next[o->dir] - 1,
+			.dir = o->dir},
+		.topic_len = o->topic_len,
+		.ip6 = (f->flags & BP_FLOW_IP6) != 0};
+	memcpy(r->client_ip, f->client_ip, r->ip6 ? 16 : 4);
+	memcpy(r + 1, topic, o->topic_len);
+	bp_ring_commit(bp_fleet_requests(in), mark);
+}
+
+static void apply_hold(struct bp_mqtt_worker *in, struct bp_flow *f, struct bp_state_offer *o,
+	const uint8_t *topic, bool exact)
+{
+	const struct bp_rule *rule = rule_of(in->rules, o);
+
+	if (rule == NULL) {
+		bp_tally(in, BP_C_FLEET_STATE_NO_RULE);
+		return;
+	}
+	if (!exact && o->hold != 0) {
+		o->hold = 0;
+		bp_tally(in, BP_C_FLEET_HOLD_ENDED);
+		report_end(in, f, o, topic);
+	}
+	remember(in, HOLDS, rule, bp_topic_hash(in, topic, o->topic_len),
+		exact ? o->transition : in->now_ns >> BP_TRANSITION_SHIFT);
+	(void)adopt_state(in, rule, o, bp_topic_hash(in, topic, o->topic_len));
+}
+
+void bp_fleet_apply_holds(struct bp_mqtt_worker *in, struct bp_flow *f,
+	const struct bp_fleet_holds *holds, const struct bp_connection_record *r,
+	const enum bp_fleet_continues continues[2])
+{
+	const uint8_t *p = holds->p, *end = p + holds->n;
+	struct bp_state_offer o;
+
+	for (; p != end; p += sizeof(o) + o.topic_len) {
+		if (!read_offer(in, p, (uint32_t)(end - p), &o))
+			return;
+		if (o.state != BP_OFFER_HOLD || o.dir > 1) {
+			bp_tally(in, BP_C_FLEET_STATE_INVALID);
+			return;
+		}
+		/* a gateway that lives may have read more than its record says */
+		if (continues[o.dir] != BP_FLEET_OWN)
+			apply_hold(in, f, &o, p + sizeof(o),
+				continues[o.dir] == BP_FLEET_EXACT &&
+					(int32_t)(r->next[o.dir] - o.seq) > 0);
+	}
 }
 
 void bp_fleet_hold_changed(struct bp_mqtt_worker *in, const struct bp_rule *rule,

@@ -37,7 +37,8 @@ enum {
  * writes, and its plane's position in the ring of the other table. A request is a struct
  * bp_connection_key of a connection that the worker has met mid-stream; the answer is a struct
  * bp_adopt_offer, and a connection record where the fleet has one (services/mqtt/
- * connection_record.h). A longer record is a struct bp_hold_report. Bytes of the rings:
+ * connection_record.h), with the holds of the connection. A longer record is a struct
+ * bp_hold_report. Bytes of the rings:
  */
 #define BP_ADOPT_REQUESTS_BYTES (64u << 10)
 #define BP_ADOPT_OFFERS_BYTES (256u << 10)
@@ -47,9 +48,11 @@ enum {
 #define BP_ADOPT_STATE 3u /* no answer: struct bp_state_offer and a topic follow */
 struct bp_adopt_offer {
 	uint32_t result;
-	uint32_t pad;
-	/* struct bp_connection_key and the record follow */
+	uint32_t holds_len; /* of an answer; at most BP_ADOPT_HOLDS_MAX */
+	/* struct bp_connection_key, the holds of the connection, and the record follow. A hold is a
+	 * struct bp_state_offer and a topic, without a gap between them. */
 };
+#define BP_ADOPT_HOLDS_MAX 32768u
 /* Another gateway has raised or cleared a rule for a topic, or changed its hold. The control plane
  * finds the rule: a worker does not search for it. */
 #define BP_OFFER_CLEARED 0u
@@ -62,6 +65,7 @@ struct bp_state_offer {
 	uint32_t rule;       /* index in the active rules; UINT32_MAX: none has this uid */
 	uint16_t state;
 	uint16_t topic_len;
+	uint32_t seq, dir; /* BP_OFFER_HOLD of an answer: as in struct bp_stream_place */
 };
 #define BP_STATE_TOPIC_MAX 4096u
 /* The packet of a connection that has changed something: where it begins in its stream. */

@@ -371,6 +371,8 @@
 		"changes of holds by other gateways of the fleet")                                 \
 	X(FLEET_HOLD_NOT_REPORTED, RULE, "states_fleet_hold_not_reported",                         \
 		"changes of holds not shared: ring to the control plane half full")                \
+	X(FLEET_HOLD_ENDED, RULE, "states_fleet_hold_ended",                                       \
+		"holds of other gateways ended: values of the connection were not read")           \
 	X(FLEET_STATE_NO_RULE, RULE, "states_fleet_no_rule",                                       \
 		"states of other gateways not used: no such rule here")                            \
 	X(FLEET_STATE_NOT_STORED, RULE, "states_fleet_not_stored",                                 \
