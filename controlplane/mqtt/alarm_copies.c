@@ -14,8 +14,6 @@
 
 #define TICK_MS 100
 #define TICKS_PER_SECOND 10u
-/* The states of others that were read so long ago are still good. */
-#define STATES_NS (3 * TICK_MS * 1000000ull)
 /* A process that did not run for this time may have been declared dead. */
 #define PAUSED_NS (BP_ALARM_LEASE_NS / 2)
 /* Copies that are read from a spool in one iteration of the event loop. */
@@ -363,26 +361,26 @@ void bp_alarm_copies_start(struct bp_alarm_copies *c, struct bp_publisher *publi
 	event_add(c->tick, &interval);
 }
 
-bool bp_alarm_copies_states_known(struct bp_alarm_copies *c)
+bool bp_alarm_copies_states_known(struct bp_alarm_copies *c, uint64_t since_ns)
 {
-	if (!bp_alarm_store_ready(c->store))
-		return true;
-	if (bp_mono_ns() - bp_alarm_store_polled_ns(c->store) > STATES_NS) {
-		bp_alarm_store_poll_states(c->store);
+	if (bp_alarm_store_polled_ns(c->store) < since_ns) {
+		if (bp_alarm_store_ready(c->store))
+			bp_alarm_store_poll_states(c->store);
 		return false;
 	}
 	return bp_shared_states_known(c->states);
 }
 
-void bp_alarm_copies_holds_wait_for(struct bp_alarm_copies *c,
-	bool (*passed)(void *arg, const struct bp_stream_place *p), void *arg)
+bool bp_alarm_copies_states_stored(
+	struct bp_alarm_copies *c, const uint8_t ip[16], bool ip6, uint16_t tcp_port)
 {
-	bp_shared_states_holds_wait_for(c->states, passed, arg);
+	bp_copies_read_rings(c);
+	return !c->unread && bp_shared_states_stored(c->states, ip, ip6, tcp_port);
 }
 
-void bp_alarm_copies_hold(struct bp_alarm_copies *c, const void *bytes, uint32_t len)
+struct bp_shared_holds *bp_alarm_copies_holds(struct bp_alarm_copies *c)
 {
-	bp_shared_states_hold(c->states, bytes, len);
+	return bp_shared_states_holds(c->states);
 }
 
 void bp_alarm_copies_drain(

@@ -35,16 +35,15 @@ void bp_alarm_copies_drain(
 	struct bp_alarm_copies *c, uint64_t wait_ns, void (*done)(void *arg), void *arg);
 /* Before the publisher ends. NULL: no effect. */
 void bp_alarm_copies_free(struct bp_alarm_copies *c);
-/* Whether the worker has, or gets before what is offered to it now, the states that other gateways
- * have raised and cleared until a moment ago. Not so after a pause of this process. Without Redis
- * they cannot be known: true. */
-bool bp_alarm_copies_states_known(struct bp_alarm_copies *c);
-/* Changes of holds are stored once passed(arg, place) is true: bp_shared_holds_wait_for(). */
-struct bp_stream_place;
-void bp_alarm_copies_holds_wait_for(struct bp_alarm_copies *c,
-	bool (*passed)(void *arg, const struct bp_stream_place *p), void *arg);
-/* A hold that a worker has changed; the bytes are untrusted. */
-void bp_alarm_copies_hold(struct bp_alarm_copies *c, const void *bytes, uint32_t len);
+/* Whether the worker has, or gets before what is offered to it now, the states and holds that Redis
+ * had at this time (monotonic). If not, they are read. */
+bool bp_alarm_copies_states_known(struct bp_alarm_copies *c, uint64_t since_ns);
+/* Reads the rings. Whether Redis has the states of all alarms of this client:
+ * bp_shared_states_stored(). */
+bool bp_alarm_copies_states_stored(
+	struct bp_alarm_copies *c, const uint8_t ip[16], bool ip6, uint16_t tcp_port);
+struct bp_shared_holds;
+struct bp_shared_holds *bp_alarm_copies_holds(struct bp_alarm_copies *c);
 /* Adds an object to the answer of the command status. */
 void bp_alarm_copies_status(const struct bp_alarm_copies *c, json_t *answer);
 

@@ -6,12 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <time.h>
 
+#include "biplane/counters/mqtt.h"
 #include "controlplane/fleet/state.h"
+#include "controlplane/mqtt/shared_holds.h"
 #include "controlplane/process/clock.h"
 #include "controlplane/process/ring_events.h"
 #include "services/mqtt/flow_export.h"
+#include "shm/hash.h"
 #include "shm/layout.h"
 #include "shm/mqtt/mqtt_tables.h"
 
@@ -21,6 +25,19 @@
 /* The mark of a deleted key remains for this time, for writes of a gateway that was cut off. */
 #define DELETED_MS 60000u
 #define KNOWN_NS 300000000ull
+/* Of records that wait for the states of alarms: further ones are answered without them. */
+#define WAITING_MAX 1024u
+
+/* A record that was read for a worker, and that waits until the states are known. */
+struct waiting {
+	TAILQ_ENTRY(waiting) entry;
+	unsigned worker;
+	struct bp_connection_key key;
+	uint64_t read_ns;
+	size_t len; /* 0: the fleet has no record */
+	uint8_t record[];
+};
+TAILQ_HEAD(waitings, waiting);
 
 struct bp_connections {
 	struct bp_shm *shm;
@@ -30,12 +47,13 @@ struct bp_connections {
 	uint64_t lifetime_ns;
 	uint64_t version; /* of the last write; higher than those of an earlier process */
 	uint64_t connects;
-	bool (*known)(void *arg); /* NULL: answers do not wait */
-	void *known_arg;
-	void (*hold)(void *arg, const void *bytes, uint32_t len);
-	void *hold_arg;
-	uint64_t holds_to[BP_MAX_WORKERS]; /* in the rings: those before are read */
-	uint64_t waiting_ns;               /* since when requests wait for it; 0: they do not */
+	struct bp_connection_states states; /* NULL: they are not shared */
+	uint64_t holds_to[BP_MAX_WORKERS];  /* in the rings: those before are read */
+	uint64_t holds_lost;                /* of the counter */
+	struct waitings waiting;            /* oldest first */
+	unsigned n_waiting;
+	struct bp_hold_changes changes;
+	struct bp_hold_offers offers;
 	struct bp_fleet_connection_counters counters, shown; /* shown: in the segment */
 };
 
@@ -61,29 +79,41 @@ void bp_connection_key_text(const struct bp_connection_key *k, char out[BP_CONNE
 		*strchr(out, '/') = '\0';
 }
 
+uint64_t bp_connection_hash(const struct bp_connection_key *k)
+{
+	static const uint64_t key[2] = {1, 2};
+	char text[BP_CONNECTION_KEY_TEXT];
+
+	bp_connection_key_text(k, text);
+	return bp_hash_bytes(key, text, strlen(text)) | 1;
+}
+
 /* ---- records of this gateway ---- */
 
 /* A write of a record, or the read before another one is made. */
 struct pending {
 	struct bp_connections *c;
 	struct bp_export_ref ref;
+	uint64_t connection, upto; /* changes of holds */
 };
 
-static struct pending *new_pending(struct bp_connections *c, const struct bp_export_ref *ref)
+static struct pending *new_pending(struct bp_connections *c, const struct bp_export_ref *ref,
+	const struct bp_connection_key *k)
 {
 	struct pending *p = malloc(sizeof(*p));
 
 	if (p != NULL)
-		*p = (struct pending){.c = c, .ref = *ref};
+		*p = (struct pending){.c = c, .ref = *ref, .connection = bp_connection_hash(k)};
 	return p;
 }
 
 static void write_done(void *arg, enum bp_fleet_result result)
 {
 	struct pending *p = arg;
+	const struct bp_connection_states *s = &p->c->states;
 
-	if (result == BP_FLEET_STORED)
-		bp_exporter_stored(p->c->exporter, &p->ref);
+	if (result == BP_FLEET_STORED && s->changes_stored != NULL)
+		s->changes_stored(s->arg, p->connection, p->upto);
 	else if (result == BP_FLEET_LOST)
 		bp_exporter_again(p->c->exporter, &p->ref);
 	else if (result == BP_FLEET_SUPERSEDED)
@@ -108,18 +138,34 @@ static bool write_value(struct bp_connections *c, const struct bp_connection_key
 	return false;
 }
 
+/* Adds the holds that changed since the last record. False: they do not fit. */
+static bool add_changes(struct bp_connections *c, struct pending *p, struct bp_fleet_write *w)
+{
+	const struct bp_connection_states *s = &c->states;
+
+	if (s->changes == NULL)
+		return true;
+	if (!s->changes(s->arg, p->connection, &c->changes))
+		return false;
+	p->upto = c->changes.upto;
+	w->stream = c->changes.n != 0 ? "alarms:holds" : NULL;
+	w->entries = c->changes.entry;
+	w->n_entries = c->changes.n;
+	return true;
+}
+
 static void put(void *arg, const struct bp_export_ref *ref, const struct bp_connection_key *k,
 	const uint8_t *p, size_t n, uint64_t epoch)
 {
 	struct bp_connections *c = arg;
-	struct pending *pending = new_pending(c, ref);
+	struct pending *pending = new_pending(c, ref, k);
 	const uint64_t ttl_ms = c->lifetime_ns / 1000000 + 1;
 	struct bp_fleet_write w = {.epoch = epoch,
 		.ttl_ms = ttl_ms < UINT32_MAX ? (uint32_t)ttl_ms : UINT32_MAX,
 		.done = write_done,
 		.arg = pending};
 
-	if (pending != NULL && write_value(c, k, p, n, &w)) {
+	if (pending != NULL && add_changes(c, pending, &w) && write_value(c, k, p, n, &w)) {
 		c->counters.stored++;
 		return;
 	}
@@ -153,7 +199,7 @@ static void got_owner(void *arg, const struct bp_fleet_value *v)
 static void claim(void *arg, const struct bp_export_ref *ref, const struct bp_connection_key *k)
 {
 	struct bp_connections *c = arg;
-	struct pending *p = new_pending(c, ref);
+	struct pending *p = new_pending(c, ref, k);
 	char key[BP_CONNECTION_KEY_TEXT];
 
 	bp_connection_key_text(k, key);
@@ -163,16 +209,28 @@ static void claim(void *arg, const struct bp_export_ref *ref, const struct bp_co
 	bp_exporter_again(c->exporter, ref);
 }
 
+static void read_holds(struct bp_connections *c);
+
+/* For a state of the connection that was read before this call. */
+static bool is_complete(void *arg, const struct bp_connection_key *k)
+{
+	struct bp_connections *c = arg;
+
+	read_holds(c);
+	return c->states.stored == NULL || c->states.stored(c->states.arg, k);
+}
+
 static struct bp_export_sink sink_of(struct bp_connections *c)
 {
 	return (struct bp_export_sink){.epoch = bp_fleet_state_epoch(c->fleet),
 		.put = put,
 		.end = end,
 		.claim = claim,
+		.is_complete = is_complete,
 		.arg = c};
 }
 
-static void read_requests(void *arg);
+static void answer_known(struct bp_connections *c);
 
 /* While Redis does not answer, changes are not queued: the first scan afterwards finds them. */
 static void scan(evutil_socket_t fd, short what, void *arg)
@@ -183,8 +241,7 @@ static void scan(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (c->waiting_ns != 0)
-		read_requests(c);
+	answer_known(c);
 	if (!bp_fleet_state_ready(c->fleet))
 		return;
 	/* another server, or one that was restarted, may have less */
@@ -207,25 +264,70 @@ void bp_connections_finish(struct bp_connections *c)
 
 /* ---- requests of workers ---- */
 
-/* A full ring needs no answer: the worker waits for a bounded time. */
+/* A full ring needs no answer: the worker waits for a bounded time. exact: the states are known. */
 static void answer(struct bp_connections *c, unsigned worker, const struct bp_connection_key *k,
-	const void *record, size_t n)
+	const void *record, size_t n, bool exact)
 {
-	const struct bp_adopt_offer head = {
-		.result = record != NULL ? BP_ADOPT_FOUND : BP_ADOPT_NOT_FOUND};
+	struct bp_adopt_offer head = {.result = n != 0 ? BP_ADOPT_FOUND : BP_ADOPT_NOT_FOUND};
 	struct bp_ring *ring = &c->shm->adopt_offers[worker];
 	uint64_t mark;
-	uint8_t *p = bp_ring_reserve(ring, (uint32_t)(sizeof(head) + sizeof(*k) + n), &mark);
+	uint8_t *p;
 
+	c->offers.len = 0;
+	if (c->states.holds_of != NULL)
+		c->states.holds_of(c->states.arg, bp_connection_hash(k), exact, &c->offers);
+	head.holds_len = c->offers.len;
+	p = bp_ring_reserve(
+		ring, (uint32_t)(sizeof(head) + sizeof(*k) + head.holds_len + n), &mark);
 	if (p == NULL) {
 		c->counters.not_answered++;
 		return;
 	}
 	memcpy(p, &head, sizeof(head));
 	memcpy(p + sizeof(head), k, sizeof(*k));
+	memcpy(p + sizeof(head) + sizeof(*k), c->offers.bytes, head.holds_len);
 	if (n != 0)
-		memcpy(p + sizeof(head) + sizeof(*k), record, n);
+		memcpy(p + sizeof(head) + sizeof(*k) + head.holds_len, record, n);
 	bp_ring_commit(ring, mark);
+}
+
+/* In the order in which they were read, so that one that waits holds up all after it. */
+static void answer_known(struct bp_connections *c)
+{
+	const struct bp_connection_states *s = &c->states;
+	struct waiting *w;
+
+	while ((w = TAILQ_FIRST(&c->waiting)) != NULL) {
+		const bool known = s->known(s->arg, w->read_ns);
+
+		if (!known && bp_mono_ns() - w->read_ns < KNOWN_NS)
+			return;
+		answer(c, w->worker, &w->key, w->record, w->len, known);
+		TAILQ_REMOVE(&c->waiting, w, entry);
+		c->n_waiting--;
+		free(w);
+	}
+}
+
+/* The record has its holds in Redis since the same moment, so they are known with what is read from
+ * there after it. */
+static void answer_later(struct bp_connections *c, unsigned worker,
+	const struct bp_connection_key *k, const void *record, size_t n)
+{
+	struct waiting *w = NULL;
+
+	if (c->states.known != NULL && c->n_waiting < WAITING_MAX)
+		w = malloc(sizeof(*w) + n);
+	if (w == NULL) {
+		answer(c, worker, k, record, n, false);
+		return;
+	}
+	*w = (struct waiting){.worker = worker, .key = *k, .read_ns = bp_mono_ns(), .len = n};
+	if (n != 0)
+		memcpy(w->record, record, n);
+	TAILQ_INSERT_TAIL(&c->waiting, w, entry);
+	c->n_waiting++;
+	answer_known(c);
 }
 
 static void got(void *arg, const struct bp_fleet_value *v)
@@ -238,9 +340,11 @@ static void got(void *arg, const struct bp_fleet_value *v)
 		/* later writes of the gateway that had the connection are refused */
 		if (v->epoch > bp_fleet_state_epoch(c->fleet))
 			bp_fleet_state_outrank(c->fleet, v->epoch);
-		answer(c, r->worker, &r->key, v->bytes, v->len);
+		answer_later(c, r->worker, &r->key, v->bytes, v->len);
+	} else if (v->known) {
+		answer_later(c, r->worker, &r->key, NULL, 0);
 	} else {
-		answer(c, r->worker, &r->key, NULL, 0);
+		answer(c, r->worker, &r->key, NULL, 0, false);
 	}
 	free(r);
 }
@@ -260,28 +364,26 @@ static void request(struct bp_connections *c, unsigned worker, const struct bp_c
 			return;
 		free(r);
 	}
-	answer(c, worker, k, NULL, 0);
+	answer(c, worker, k, NULL, 0, false);
 }
 
-/* Whether requests stay in their rings for now. */
-static bool must_wait(struct bp_connections *c)
+static void read_hold(struct bp_connections *c, const void *bytes, uint32_t len)
 {
-	const uint64_t now = bp_mono_ns();
+	struct bp_connection_key k;
+	struct bp_hold_report r;
 
-	if (c->known == NULL || c->known(c->known_arg) ||
-		(c->waiting_ns != 0 && now - c->waiting_ns > KNOWN_NS)) {
-		c->waiting_ns = 0;
-		return false;
-	}
-	if (c->waiting_ns == 0)
-		c->waiting_ns = now;
-	return true;
+	if (len < sizeof(r) || c->states.hold == NULL)
+		return;
+	memcpy(&r, bytes, sizeof(r));
+	c->states.hold(c->states.arg, bytes, len,
+		bp_exporter_key(c->shm, &r.place, &k) ? bp_connection_hash(&k) : 0);
 }
 
-/* Changes of holds do not wait with the requests: older changes of others that are offered
- * meanwhile would replace them. */
+/* Changes of holds that workers have reported, or could not report. */
 static void read_holds(struct bp_connections *c)
 {
+	const uint64_t lost = bp_shm_counter(c->shm, BP_C_FLEET_HOLD_NOT_REPORTED);
+
 	for (unsigned w = 0; w < c->shm->workers; w++) {
 		struct bp_ring *ring = &c->shm->adopt_requests[w];
 		const uint64_t tail = bp_ring_tail(ring), end = bp_ring_written(ring);
@@ -292,9 +394,12 @@ static void read_holds(struct bp_connections *c)
 		if (*cursor < tail || *cursor > end)
 			*cursor = tail;
 		while ((p = bp_ring_peek(ring, cursor, &size)) != NULL)
-			if (size > sizeof(struct bp_connection_key) && c->hold != NULL)
-				c->hold(c->hold_arg, p, size);
+			if (size > sizeof(struct bp_connection_key))
+				read_hold(c, p, size);
 	}
+	if (lost != c->holds_lost && c->states.holds_lost != NULL)
+		c->states.holds_lost(c->states.arg);
+	c->holds_lost = lost;
 }
 
 static void read_requests(void *arg)
@@ -302,8 +407,6 @@ static void read_requests(void *arg)
 	struct bp_connections *c = arg;
 
 	read_holds(c);
-	if (must_wait(c))
-		return;
 	for (unsigned w = 0; w < c->shm->workers; w++) {
 		struct bp_ring *ring = &c->shm->adopt_requests[w];
 		uint64_t cursor = bp_ring_tail(ring);
@@ -339,7 +442,9 @@ struct bp_connections *bp_connections_new(struct event_base *base, struct bp_shm
 	}
 	clock_gettime(CLOCK_REALTIME, &now);
 	c->version = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	TAILQ_INIT(&c->waiting);
 	c->shm = shm;
+	c->holds_lost = bp_shm_counter(shm, BP_C_FLEET_HOLD_NOT_REPORTED);
 	c->fleet = fleet;
 	c->lifetime_ns = lifetime_ns;
 	c->exporter = bp_exporter_create(shm->workers, bp_mono_ns());
@@ -353,28 +458,26 @@ struct bp_connections *bp_connections_new(struct event_base *base, struct bp_shm
 	return c;
 }
 
-void bp_connections_wait_for(struct bp_connections *c, bool (*known)(void *arg), void *arg)
+void bp_connections_share(struct bp_connections *c, const struct bp_connection_states *states)
 {
-	c->known = known;
-	c->known_arg = arg;
+	c->states = *states;
 }
 
-void bp_connections_on_hold(struct bp_connections *c,
-	void (*hold)(void *arg, const void *bytes, uint32_t len), void *arg)
+bool bp_connections_recorded(struct bp_connections *c, const struct bp_stream_place *p)
 {
-	c->hold = hold;
-	c->hold_arg = arg;
-}
-
-bool bp_connections_passed(struct bp_connections *c, const struct bp_stream_place *p)
-{
-	return bp_exporter_has_passed(c->exporter, p);
+	return bp_exporter_has_record(c->exporter, p);
 }
 
 void bp_connections_free(struct bp_connections *c)
 {
+	struct waiting *w;
+
 	if (c == NULL)
 		return;
+	while ((w = TAILQ_FIRST(&c->waiting)) != NULL) {
+		TAILQ_REMOVE(&c->waiting, w, entry);
+		free(w);
+	}
 	if (c->timer != NULL)
 		event_free(c->timer);
 	bp_exporter_free(c->exporter);

@@ -23,15 +23,33 @@ struct event_base;
 struct bp_connections *bp_connections_new(struct event_base *base, struct bp_shm *shm,
 	struct bp_ring_events *rings, struct bp_fleet_state *fleet, uint64_t lifetime_ns, char *err,
 	size_t err_size);
-/* Requests are answered once known(arg) returns true, at the latest after a part of the time for
- * which a worker waits: what it reads then depends on the states that are known. */
-void bp_connections_wait_for(struct bp_connections *c, bool (*known)(void *arg), void *arg);
-/* For changes of holds that workers report; the bytes are untrusted. */
-void bp_connections_on_hold(struct bp_connections *c,
-	void (*hold)(void *arg, const void *bytes, uint32_t len), void *arg);
-/* Whether no other gateway reads this packet again: bp_exporter_has_passed(). */
+/* The states of alarms, which are shared together with the connections whose packets change them.
+ */
+struct bp_hold_changes;
+struct bp_hold_offers;
+struct bp_connection_states {
+	/* Whether the worker has all changes that Redis had at this time (monotonic). A record that
+	 * was read then is given to the worker once it has, at the latest after a part of the time
+	 * for which the worker waits: what it reads then depends on these states. */
+	bool (*known)(void *arg, uint64_t since_ns);
+	/* Reads the alarms of the workers. Whether Redis has the states of all that this client has
+	 * raised and cleared: if not, its connections have no new record. */
+	bool (*stored)(void *arg, const struct bp_connection_key *k);
+	/* As in shared_holds.h; of a connection: bp_connection_hash(). */
+	void (*hold)(void *arg, const void *bytes, uint32_t len, uint64_t connection);
+	void (*holds_lost)(void *arg);
+	bool (*changes)(void *arg, uint64_t connection, struct bp_hold_changes *out);
+	void (*changes_stored)(void *arg, uint64_t connection, uint64_t upto);
+	void (*holds_of)(void *arg, uint64_t connection, bool exact, struct bp_hold_offers *out);
+	void *arg;
+};
+/* Without these: connections alone. */
+void bp_connections_share(struct bp_connections *c, const struct bp_connection_states *states);
+/* Whether there is a record of the connection of a packet, with which holds are written. */
 struct bp_stream_place;
-bool bp_connections_passed(struct bp_connections *c, const struct bp_stream_place *p);
+bool bp_connections_recorded(struct bp_connections *c, const struct bp_stream_place *p);
+/* The same at all gateways; never 0. */
+uint64_t bp_connection_hash(const struct bp_connection_key *k);
 /* After bp_fleet_state_free(), which answers what is pending. NULL: no effect. */
 void bp_connections_free(struct bp_connections *c);
 /* At the end of the process: queues the last state of all connections. */

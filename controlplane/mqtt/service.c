@@ -11,7 +11,9 @@
 #include "controlplane/mqtt/alarm_copies.h"
 #include "controlplane/mqtt/connections.h"
 #include "controlplane/mqtt/rules.h"
+#include "controlplane/mqtt/shared_holds.h"
 #include "daemon/log.h"
+#include "services/mqtt/connection_record.h"
 
 struct mqtt {
 	struct bp_plane_context *x;
@@ -49,19 +51,57 @@ static void *create(struct bp_plane_context *x, char *err, size_t err_size)
 	return m;
 }
 
-static bool states_known(void *copies)
+static bool states_known(void *copies, uint64_t since_ns)
 {
-	return bp_alarm_copies_states_known(copies);
+	return bp_alarm_copies_states_known(copies, since_ns);
 }
 
-static void hold_changed(void *copies, const void *bytes, uint32_t len)
+static bool states_stored(void *copies, const struct bp_connection_key *k)
 {
-	bp_alarm_copies_hold(copies, bytes, len);
+	return bp_alarm_copies_states_stored(copies, k->client_ip, k->ip6 != 0, k->client_port);
 }
 
-static bool packet_passed(void *connections, const struct bp_stream_place *p)
+static void hold_changed(void *copies, const void *bytes, uint32_t len, uint64_t connection)
 {
-	return bp_connections_passed(connections, p);
+	bp_shared_holds_report(bp_alarm_copies_holds(copies), bytes, len, connection);
+}
+
+static void holds_lost(void *copies)
+{
+	bp_shared_holds_lost(bp_alarm_copies_holds(copies));
+}
+
+static bool changes_of(void *copies, uint64_t connection, struct bp_hold_changes *out)
+{
+	return bp_shared_holds_changes(bp_alarm_copies_holds(copies), connection, out);
+}
+
+static void changes_stored(void *copies, uint64_t connection, uint64_t upto)
+{
+	bp_shared_holds_stored(bp_alarm_copies_holds(copies), connection, upto);
+}
+
+static void holds_of(void *copies, uint64_t connection, bool exact, struct bp_hold_offers *out)
+{
+	bp_shared_holds_of(bp_alarm_copies_holds(copies), connection, exact, out);
+}
+
+static bool has_record(void *connections, const struct bp_stream_place *p)
+{
+	return bp_connections_recorded(connections, p);
+}
+
+static void share_states(struct bp_connections *connections, struct bp_alarm_copies *copies)
+{
+	bp_connections_share(connections, &(struct bp_connection_states){.known = states_known,
+						  .stored = states_stored,
+						  .hold = hold_changed,
+						  .holds_lost = holds_lost,
+						  .changes = changes_of,
+						  .changes_stored = changes_stored,
+						  .holds_of = holds_of,
+						  .arg = copies});
+	bp_shared_holds_wait_for(bp_alarm_copies_holds(copies), has_record, connections);
 }
 
 static int start(void *state, char *err, size_t err_size)
@@ -87,9 +127,7 @@ static int start(void *state, char *err, size_t err_size)
 		bp_config_mqtt(m->x->config)->connection_timeout_ns, err, err_size);
 	if (m->connections == NULL)
 		return -1;
-	bp_connections_wait_for(m->connections, states_known, m->copies);
-	bp_connections_on_hold(m->connections, hold_changed, m->copies);
-	bp_alarm_copies_holds_wait_for(m->copies, packet_passed, m->connections);
+	share_states(m->connections, m->copies);
 	return 0;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/mqtt/shared_holds.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "controlplane/mqtt/client_shares.h"
+#include "controlplane/mqtt/hold_text.h"
+#include "controlplane/mqtt/shared_holds_internal.h"
 #include "controlplane/mqtt/state_text.h"
 #include "controlplane/process/clock.h"
 #include "proto/mqtt/mqtt.h"
@@ -15,7 +15,6 @@
 #include "shm/mqtt/mqtt_tables.h"
 #include "shm/rules/rule_state.h"
 
-#define BUCKETS 16384u
 /* A hold without a change for this time is forgotten, as in the table of the workers; one that has
  * ended, after the time in which changes of others can be read late. */
 #define KEPT_NS BP_RULE_STATE_IDLE_NS
@@ -23,56 +22,23 @@
 /* Changes from a clock that is ahead would hide those of others. */
 #define AHEAD_NS 5000000000ull
 #define SEND_MAX 64u /* in one tick */
-/* Text: 'h' and the number of the change, the rule's uid, the hold and the gateway, as 16
- * hexadecimal digits each; then the topic. */
-#define TEXT_HEAD (BP_ALARM_STATE_HEAD + 48u)
 
-/* DUE: to be sent; the others are known. */
-enum list { DUE, KNOWN, LISTS };
-
-struct hold {
-	TAILQ_ENTRY(hold) entry, offer_entry;
-	struct hold *next; /* of the same bucket */
-	uint64_t rule_uid, hold;
-	uint64_t number; /* of the last change: its Unix time, as of a transition */
-	uint64_t changed_ns;
-	struct bp_stream_place place; /* own: of the packet that has made the last change */
-	uint16_t client;              /* bp_client_share(); 0: it has no share of a client */
-	uint16_t topic_len;
-	uint8_t list;
-	bool own, offered; /* own: the last change is of this gateway */
-	char uid[BP_ALARM_UID_TEXT];
-	char topic[];
-};
-TAILQ_HEAD(holds, hold);
-
-struct bp_shared_holds {
-	struct bp_shm *shm;
-	struct bp_shared_holds_owner owner;
-	struct holds list[LISTS], offers;
-	struct hold *bucket[BUCKETS];
-	struct bp_client_shares shares;
-	bool (*passed)(void *arg, const struct bp_stream_place *p); /* NULL: changes do not wait */
-	void *passed_arg;
-	uint32_t n;
-	bool read; /* all changes in Redis, since the connection */
-};
-
-static struct hold **bucket_of(struct bp_shared_holds *h, const char *uid)
+static struct bp_shared_hold **bucket_of(struct bp_shared_holds *h, const char *uid)
 {
-	return &h->bucket[bp_mix64(bp_load64((const uint8_t *)uid) ^ h->shares.key) % BUCKETS];
+	return &h->bucket[bp_mix64(bp_load64((const uint8_t *)uid) ^ h->shares.key) %
+			  BP_HOLDS_BUCKETS];
 }
 
-static struct hold *find(struct bp_shared_holds *h, const char *uid)
+static struct bp_shared_hold *find(struct bp_shared_holds *h, const char *uid)
 {
-	struct hold *e = *bucket_of(h, uid);
+	struct bp_shared_hold *e = *bucket_of(h, uid);
 
 	while (e != NULL && strcmp(e->uid, uid) != 0)
 		e = e->next;
 	return e;
 }
 
-static void set_client(struct bp_shared_holds *h, struct hold *e, uint16_t client)
+void bp_hold_set_client(struct bp_shared_holds *h, struct bp_shared_hold *e, uint16_t client)
 {
 	if (e->client != 0)
 		bp_client_share_return(&h->shares, e->client, 1);
@@ -81,41 +47,70 @@ static void set_client(struct bp_shared_holds *h, struct hold *e, uint16_t clien
 		bp_client_share_take(&h->shares, client, 1);
 }
 
-static void withdraw(struct bp_shared_holds *h, struct hold *e)
+static void set_connection(struct bp_shared_holds *h, struct bp_shared_hold *e, uint64_t connection)
+{
+	if (e->connection == connection)
+		return;
+	if (e->connection != 0)
+		LIST_REMOVE(e, of_connection);
+	e->connection = connection;
+	if (connection != 0)
+		LIST_INSERT_HEAD(bp_holds_of_connection(h, connection), e, of_connection);
+}
+
+static void withdraw(struct bp_shared_holds *h, struct bp_shared_hold *e)
 {
 	if (e->offered)
 		TAILQ_REMOVE(&h->offers, e, offer_entry);
 	e->offered = false;
 }
 
-static void drop(struct bp_shared_holds *h, struct hold *e)
+static void drop(struct bp_shared_holds *h, struct bp_shared_hold *e)
 {
-	struct hold **at = bucket_of(h, e->uid);
+	struct bp_shared_hold **at = bucket_of(h, e->uid);
 
 	while (*at != e)
 		at = &(*at)->next;
 	*at = e->next;
 	TAILQ_REMOVE(&h->list[e->list], e, entry);
 	withdraw(h, e);
-	set_client(h, e, 0);
+	bp_hold_set_client(h, e, 0);
+	set_connection(h, e, 0);
 	h->n--;
 	free(e);
 }
 
-static void move(struct bp_shared_holds *h, struct hold *e, enum list list)
+void bp_hold_move(struct bp_shared_holds *h, struct bp_shared_hold *e, enum bp_holds_list list)
 {
 	TAILQ_REMOVE(&h->list[e->list], e, entry);
 	e->list = (uint8_t)list;
 	TAILQ_INSERT_TAIL(&h->list[list], e, entry);
 }
 
-static struct hold *add(struct bp_shared_holds *h, uint64_t rule_uid, const char *topic, size_t len,
-	const char *uid)
-{
-	struct hold *e = TAILQ_FIRST(&h->list[KNOWN]), **head = bucket_of(h, uid);
+static bool make_offer(struct bp_shared_holds *h, const struct bp_shared_hold *e);
 
-	if (h->n == BP_HOLDS_MAX && e != NULL)
-		drop(h, e);
+/* What is forgotten cannot end later: it ends now at the worker, if that has it of another gateway.
+ */
+static void forget_first(struct bp_shared_holds *h)
+{
+	struct bp_shared_hold *e = TAILQ_FIRST(&h->list[BP_HOLDS_KNOWN]);
+
+	if (e == NULL)
+		return;
+	if (!e->own && e->hold != 0) {
+		e->hold = 0;
+		(void)make_offer(h, e);
+	}
+	drop(h, e);
+}
+
+static struct bp_shared_hold *add(struct bp_shared_holds *h, uint64_t rule_uid, const char *topic,
+	size_t len, const char *uid)
+{
+	struct bp_shared_hold *e, **head = bucket_of(h, uid);
+
+	if (h->n == BP_HOLDS_MAX)
+		forget_first(h);
 	e = h->n < BP_HOLDS_MAX ? calloc(1, sizeof(*e) + len) : NULL;
 	if (e == NULL) {
 		h->owner.counters->full++;
@@ -125,8 +120,8 @@ static struct hold *add(struct bp_shared_holds *h, uint64_t rule_uid, const char
 	e->topic_len = (uint16_t)len;
 	memcpy(e->topic, topic, len);
 	memcpy(e->uid, uid, sizeof(e->uid));
-	e->list = KNOWN;
-	TAILQ_INSERT_TAIL(&h->list[KNOWN], e, entry);
+	e->list = BP_HOLDS_KNOWN;
+	TAILQ_INSERT_TAIL(&h->list[BP_HOLDS_KNOWN], e, entry);
 	e->next = *head;
 	*head = e;
 	h->n++;
@@ -140,39 +135,50 @@ static bool has_share(const struct bp_shared_holds *h, uint16_t client)
 	return bp_client_share_check(&h->shares, client, 1) == BP_SHARE_FREE;
 }
 
-/* False: the client has its share of the pairs. */
-static bool take(struct bp_shared_holds *h, struct hold *e, uint16_t client)
+/* A hold that begins has no values of before: it is empty, the first value, or another time. */
+static bool begins(const struct bp_shared_hold *e, uint64_t hold)
 {
-	if (e->client == client)
-		return true;
-	if (!has_share(h, client))
-		return false;
-	set_client(h, e, client);
-	return true;
+	return e->hold == 0 || hold <= 1 || hold > UINT32_MAX;
 }
 
 /* Newer than what is known of the pair. The worker has it: nothing is offered. False: it is older,
  * or the same. */
-static bool set_own(struct bp_shared_holds *h, struct hold *e, const struct bp_hold_report *r)
+static bool set_own(struct bp_shared_holds *h, struct bp_shared_hold *e,
+	const struct bp_hold_report *r, uint64_t connection)
 {
 	const uint64_t number = r->unix_ns >> BP_TRANSITION_SHIFT;
 
 	if (number < e->number || (e->number != 0 && r->hold == e->hold))
 		return false;
+	e->mixed = !begins(e, r->hold) &&
+		   (e->mixed || (e->list == BP_HOLDS_DUE && e->connection != connection));
 	/* two changes can have one time */
 	e->number = number > e->number ? number : e->number + 1;
 	e->hold = r->hold;
 	e->place = r->place;
+	e->seq = r->place.seq;
+	e->dir = r->place.dir;
+	e->change = ++h->changes;
 	e->own = true;
+	set_connection(h, e, connection);
 	withdraw(h, e);
 	return true;
 }
 
-static void change(struct bp_shared_holds *h, const struct bp_hold_report *r, const char *topic)
+static void become_due(struct bp_shared_holds *h, struct bp_shared_hold *e)
+{
+	if (e->list == BP_HOLDS_DUE)
+		return;
+	e->changed_ns = bp_mono_ns();
+	bp_hold_move(h, e, BP_HOLDS_DUE);
+}
+
+static void change(struct bp_shared_holds *h, const struct bp_hold_report *r, const char *topic,
+	uint64_t connection)
 {
 	const uint16_t client = bp_client_share(&h->shares, r->client_ip, r->ip6);
 	char uid[BP_ALARM_UID_TEXT];
-	struct hold *e;
+	struct bp_shared_hold *e;
 
 	bp_state_uid(r->rule_uid, topic, r->topic_len, uid);
 	e = find(h, uid);
@@ -183,19 +189,19 @@ static void change(struct bp_shared_holds *h, const struct bp_hold_report *r, co
 		if (e == NULL)
 			return;
 	}
-	if (e == NULL || !take(h, e, client)) {
+	if (e == NULL) {
 		h->owner.counters->client_full++;
-		if (e != NULL)
-			(void)set_own(h, e, r);
 		return;
 	}
-	if (!set_own(h, e, r) || e->list == DUE)
-		return;
-	e->changed_ns = bp_mono_ns();
-	move(h, e, DUE);
+	/* what Redis has already is replaced also without a share */
+	if (e->client != client && has_share(h, client))
+		bp_hold_set_client(h, e, client);
+	if (set_own(h, e, r, connection))
+		become_due(h, e);
 }
 
-void bp_shared_holds_report(struct bp_shared_holds *h, const void *bytes, uint32_t len)
+void bp_shared_holds_report(
+	struct bp_shared_holds *h, const void *bytes, uint32_t len, uint64_t connection)
 {
 	struct bp_hold_report r;
 	char topic[BP_STATE_TOPIC_MAX];
@@ -206,7 +212,7 @@ void bp_shared_holds_report(struct bp_shared_holds *h, const void *bytes, uint32
 			r.unix_ns >> BP_TRANSITION_SHIFT >> BP_TRANSITION_BITS == 0) {
 			memcpy(topic, (const uint8_t *)bytes + sizeof(r), r.topic_len);
 			if (bp_mqtt_topic_valid(topic, r.topic_len)) {
-				change(h, &r, topic);
+				change(h, &r, topic, connection);
 				return;
 			}
 		}
@@ -214,19 +220,30 @@ void bp_shared_holds_report(struct bp_shared_holds *h, const void *bytes, uint32
 	h->owner.counters->invalid++;
 }
 
-static void send_one(const struct bp_shared_holds *h, struct hold *e, struct bp_alarm_store *store)
+static void end_own(struct bp_shared_holds *h, bool only_earlier)
 {
-	char text[TEXT_HEAD + BP_STATE_TOPIC_MAX + 1];
+	struct bp_shared_hold *e, *next;
 
-	snprintf(text, sizeof(text), "h%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64,
-		e->number, e->rule_uid, e->hold, h->owner.gateway);
-	memcpy(text + TEXT_HEAD, e->topic, e->topic_len);
-	bp_alarm_store_add_hold(store, text, TEXT_HEAD + (size_t)e->topic_len);
+	for (unsigned i = 0; i < BP_HOLDS_LISTS; i++)
+		for (e = TAILQ_FIRST(&h->list[i]); e != NULL; e = next) {
+			next = TAILQ_NEXT(e, entry);
+			if (!e->own || e->hold == 0 || (only_earlier && e->change != 0))
+				continue;
+			e->hold = 0;
+			e->number++;
+			e->change = ++h->changes;
+			become_due(h, e);
+		}
+}
+
+void bp_shared_holds_lost(struct bp_shared_holds *h)
+{
+	end_own(h, false);
 }
 
 /* ---- in Redis ---- */
 
-static void offer(struct bp_shared_holds *h, struct hold *e)
+static void offer(struct bp_shared_holds *h, struct bp_shared_hold *e)
 {
 	if (e->offered)
 		return;
@@ -245,33 +262,33 @@ static bool is_in_time(uint64_t number)
 
 void bp_shared_holds_state(struct bp_shared_holds *h, const void *bytes, size_t len)
 {
-	const char *text = bytes, *topic = text + TEXT_HEAD;
 	char uid[BP_ALARM_UID_TEXT];
-	uint64_t number, rule_uid, hold, gateway;
-	struct hold *e;
+	struct bp_hold_text x;
+	struct bp_shared_hold *e;
 
-	if (len <= TEXT_HEAD || len - TEXT_HEAD > BP_STATE_TOPIC_MAX || text[0] != 'h' ||
-		!bp_state_hex(text + 1, &number) ||
-		!bp_state_hex(text + BP_ALARM_STATE_HEAD, &rule_uid) ||
-		!bp_state_hex(text + BP_ALARM_STATE_HEAD + 16, &hold) ||
-		!bp_state_hex(text + BP_ALARM_STATE_HEAD + 32, &gateway) || !is_in_time(number) ||
-		!bp_mqtt_topic_valid(topic, len - TEXT_HEAD)) {
+	if (!bp_hold_text_read(bytes, len, &x) || !is_in_time(x.number)) {
 		h->owner.counters->invalid++;
 		return;
 	}
-	bp_state_uid(rule_uid, topic, len - TEXT_HEAD, uid);
+	bp_state_uid(x.rule_uid, x.topic, x.topic_len, uid);
 	e = find(h, uid);
 	if (e == NULL)
-		e = add(h, rule_uid, topic, len - TEXT_HEAD, uid);
-	if (e == NULL || number <= e->number)
+		e = add(h, x.rule_uid, x.topic, x.topic_len, uid);
+	if (e != NULL)
+		e->generation = h->generation;
+	if (e == NULL || x.number <= e->number)
 		return; /* also what this process has sent */
-	e->number = number;
-	e->hold = hold;
+	e->number = x.number;
+	e->hold = x.hold;
+	e->mixed = false;
+	e->seq = x.seq;
+	e->dir = x.dir;
+	set_connection(h, e, x.connection);
 	e->changed_ns = bp_mono_ns();
-	set_client(h, e, 0);
-	move(h, e, KNOWN);
+	bp_hold_set_client(h, e, 0);
+	bp_hold_move(h, e, BP_HOLDS_KNOWN);
 	/* of an earlier process: the worker has it, or a newer one */
-	e->own = gateway == h->owner.gateway;
+	e->own = x.gateway == h->owner.gateway;
 	if (e->own) {
 		withdraw(h, e);
 		return;
@@ -282,68 +299,108 @@ void bp_shared_holds_state(struct bp_shared_holds *h, const void *bytes, size_t 
 
 /* ---- time ---- */
 
-static bool make_offer(struct bp_shared_holds *h, const struct hold *e)
+static bool make_offer(struct bp_shared_holds *h, const struct bp_shared_hold *e)
 {
-	return bp_state_offer_write(&h->shm->adopt_offers[0],
-		&(struct bp_state_offer){.rule_uid = e->rule_uid,
-			.transition = e->number,
-			.hold = e->hold,
-			.rule = h->owner.rule_of(h->owner.arg, e->rule_uid),
-			.state = BP_OFFER_HOLD,
-			.topic_len = e->topic_len},
-		e->topic);
+	const struct bp_state_offer o = bp_hold_offer(h, e);
+
+	return bp_state_offer_write(&h->shm->adopt_offers[0], &o, e->topic);
 }
 
 static void send_due(struct bp_shared_holds *h, struct bp_alarm_store *store)
 {
 	const uint64_t now = bp_mono_ns();
-	struct hold *e;
+	char text[BP_HOLD_TEXT_HEAD + BP_STATE_TOPIC_MAX + 1];
+	struct bp_shared_hold *e;
 
 	for (unsigned i = 0; i < SEND_MAX && bp_alarm_store_ready(store); i++) {
-		e = TAILQ_FIRST(&h->list[DUE]);
+		e = TAILQ_FIRST(&h->list[BP_HOLDS_DUE]);
 		if (e == NULL || now - e->changed_ns < BP_HOLDS_COLLAPSE_NS)
 			return;
 		e->changed_ns = now;
-		if (h->passed != NULL && !h->passed(h->passed_arg, &e->place)) {
-			move(h, e, DUE);
+		if (h->recorded != NULL && h->recorded(h->recorded_arg, &e->place)) {
+			bp_hold_move(h, e, BP_HOLDS_DUE);
 			continue;
 		}
-		send_one(h, e, store);
-		h->owner.counters->holds++;
-		move(h, e, KNOWN);
-		if (e->hold == 0)
-			set_client(h, e, 0); /* the client has the place for another one */
+		bp_alarm_store_add_hold(store, text, bp_hold_write(h, e, text));
+		bp_hold_became_known(h, e);
+	}
+}
+
+/* After a connection, or a gap, all that Redis still has was read: what was not may have changed.
+ */
+static void end_unread(struct bp_shared_holds *h)
+{
+	struct bp_shared_hold *e;
+
+	TAILQ_FOREACH(e, &h->list[BP_HOLDS_KNOWN], entry)
+	{
+		if (e->own || e->hold == 0 || e->generation == h->generation)
+			continue;
+		e->hold = 0;
+		offer(h, e);
+	}
+	/* an earlier process may have read reports that it did not send */
+	if (!h->begun)
+		end_own(h, true);
+	h->begun = true;
+}
+
+/* The next server may lack them. */
+static void repeat_own(struct bp_shared_holds *h)
+{
+	struct bp_shared_hold *e, *next;
+
+	for (e = TAILQ_FIRST(&h->list[BP_HOLDS_KNOWN]); e != NULL; e = next) {
+		next = TAILQ_NEXT(e, entry);
+		if (!e->own || e->hold == 0)
+			continue;
+		e->number++;
+		become_due(h, e);
 	}
 }
 
 static void expire(struct bp_shared_holds *h)
 {
 	const uint64_t now = bp_mono_ns();
-	struct hold *e;
+	struct bp_shared_hold *e;
 
-	while ((e = TAILQ_FIRST(&h->list[DUE])) != NULL && now - e->changed_ns > KEPT_NS)
+	while ((e = TAILQ_FIRST(&h->list[BP_HOLDS_DUE])) != NULL && now - e->changed_ns > KEPT_NS)
 		drop(h, e);
 	/* without a connection, Redis can have older changes that are still to be read */
-	while ((e = TAILQ_FIRST(&h->list[KNOWN])) != NULL &&
+	while ((e = TAILQ_FIRST(&h->list[BP_HOLDS_KNOWN])) != NULL &&
 		now - e->changed_ns > (e->hold == 0 && h->read ? ENDED_NS : KEPT_NS))
 		drop(h, e);
 }
 
+static void read_again(struct bp_shared_holds *h)
+{
+	h->read = false;
+	h->generation++;
+}
+
 void bp_shared_holds_tick(struct bp_shared_holds *h, struct bp_alarm_store *store)
 {
-	h->read = bp_alarm_store_holds_read(store);
+	const bool read = bp_alarm_store_holds_read(store);
+
+	if (h->gaps != bp_alarm_store_hold_gaps(store))
+		read_again(h);
+	h->gaps = bp_alarm_store_hold_gaps(store);
+	if (read && !h->read)
+		end_unread(h);
+	h->read = read;
 	send_due(h, store);
 	expire(h);
 }
 
 void bp_shared_holds_down(struct bp_shared_holds *h)
 {
-	h->read = false;
+	read_again(h);
+	repeat_own(h);
 }
 
 bool bp_shared_holds_offer(struct bp_shared_holds *h, uint64_t *offered_to)
 {
-	struct hold *e;
+	struct bp_shared_hold *e;
 
 	/* a later change may replace one that was read */
 	if (!h->read)
@@ -358,9 +415,9 @@ bool bp_shared_holds_offer(struct bp_shared_holds *h, uint64_t *offered_to)
 
 void bp_shared_holds_offer_again(struct bp_shared_holds *h)
 {
-	struct hold *e;
+	struct bp_shared_hold *e;
 
-	TAILQ_FOREACH(e, &h->list[KNOWN], entry)
+	TAILQ_FOREACH(e, &h->list[BP_HOLDS_KNOWN], entry)
 	if (!e->own)
 		offer(h, e);
 }
@@ -379,26 +436,26 @@ struct bp_shared_holds *bp_shared_holds_new(
 	h->shares.key = shm->global->hash_key[0];
 	h->shares.client_max = BP_HOLDS_CLIENT_MAX;
 	h->shares.max = BP_HOLDS_MAX;
-	for (unsigned i = 0; i < LISTS; i++)
+	for (unsigned i = 0; i < BP_HOLDS_LISTS; i++)
 		TAILQ_INIT(&h->list[i]);
 	TAILQ_INIT(&h->offers);
 	return h;
 }
 
 void bp_shared_holds_wait_for(struct bp_shared_holds *h,
-	bool (*passed)(void *arg, const struct bp_stream_place *p), void *arg)
+	bool (*recorded)(void *arg, const struct bp_stream_place *p), void *arg)
 {
-	h->passed = passed;
-	h->passed_arg = arg;
+	h->recorded = recorded;
+	h->recorded_arg = arg;
 }
 
 void bp_shared_holds_free(struct bp_shared_holds *h)
 {
-	struct hold *e;
+	struct bp_shared_hold *e;
 
 	if (h == NULL)
 		return;
-	for (unsigned i = 0; i < LISTS; i++)
+	for (unsigned i = 0; i < BP_HOLDS_LISTS; i++)
 		while ((e = TAILQ_FIRST(&h->list[i])) != NULL)
 			drop(h, e);
 	free(h);

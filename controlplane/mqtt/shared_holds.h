@@ -7,18 +7,33 @@
 #include <stdint.h>
 
 #include "controlplane/fleet/alarm_store.h"
+#include "controlplane/fleet/state.h"
 #include "shm/fleet.h"
 #include "shm/layout.h"
+#include "shm/mqtt/mqtt_tables.h"
 
 /*
  * Holds in progress, the same at all gateways of a fleet: workers report those that they change,
- * and the newest change of a pair of rule and topic goes to Redis after BP_HOLDS_COLLAPSE_NS, and
- * after the position of its connection: so no value counts twice when the connection moves. A
+ * and the newest change of a pair of rule and topic goes to Redis with the record of its
+ * connection, in one step. So whoever reads the position has the holds of all packets before it,
+ * and of no other. Changes of connections without a record go there after BP_HOLDS_COLLAPSE_NS. A
  * change of another gateway replaces an older one of this gateway. Those of
  * this gateway are not offered to its worker, also after a restart of the control plane.
  */
 struct bp_shared_holds;
 struct bp_stream_place;
+/* Changes on their way to Redis. */
+struct bp_hold_changes {
+	struct iovec entry[BP_FLEET_ENTRIES_MAX];
+	unsigned n;
+	uint64_t upto; /* for bp_shared_holds_stored() */
+	char text[BP_FLEET_ENTRIES_BYTES];
+};
+/* The holds of a connection as offers, for its worker. */
+struct bp_hold_offers {
+	uint32_t len;
+	uint8_t bytes[BP_ADOPT_HOLDS_MAX]; /* struct bp_state_offer and a topic, of each */
+};
 
 #define BP_HOLDS_MAX 16384u       /* pairs; the one that changed first is forgotten */
 #define BP_HOLDS_CLIENT_MAX 1024u /* of one client address (IPv6: a /64), from this gateway */
@@ -35,13 +50,26 @@ struct bp_shared_holds_owner {
 /* NULL: no memory. */
 struct bp_shared_holds *bp_shared_holds_new(
 	struct bp_shm *shm, const struct bp_shared_holds_owner *owner);
-/* A change is sent once passed(arg, place) is true of the packet that has made it: no other gateway
- * reads this packet again. Until then it is asked for each BP_HOLDS_COLLAPSE_NS. */
+/* A change is sent without a record only where recorded(arg, place) is false: the connection of the
+ * packet that has made it has none. Asked for each BP_HOLDS_COLLAPSE_NS. */
 void bp_shared_holds_wait_for(struct bp_shared_holds *h,
-	bool (*passed)(void *arg, const struct bp_stream_place *p), void *arg);
+	bool (*recorded)(void *arg, const struct bp_stream_place *p), void *arg);
 void bp_shared_holds_free(struct bp_shared_holds *h);
-/* A report of a worker (struct bp_hold_report and a topic): untrusted. */
-void bp_shared_holds_report(struct bp_shared_holds *h, const void *bytes, uint32_t len);
+/* A report of a worker (struct bp_hold_report and a topic): untrusted. connection:
+ * bp_connection_hash(); 0: of no connection, or of one that has ended. */
+void bp_shared_holds_report(
+	struct bp_shared_holds *h, const void *bytes, uint32_t len, uint64_t connection);
+/* Reports were lost: holds of this gateway that are in progress are unknown, so they end. */
+void bp_shared_holds_lost(struct bp_shared_holds *h);
+/* What Redis lacks of this connection. False: it is too much for one write (counted). */
+bool bp_shared_holds_changes(
+	struct bp_shared_holds *h, uint64_t connection, struct bp_hold_changes *out);
+/* Redis has the changes. */
+void bp_shared_holds_stored(struct bp_shared_holds *h, uint64_t connection, uint64_t upto);
+/* The holds that are known of a connection. exact: all that Redis has are known; else they end, and
+ * so do those that are too many for *out. */
+void bp_shared_holds_of(
+	struct bp_shared_holds *h, uint64_t connection, bool exact, struct bp_hold_offers *out);
 /* A change in Redis: untrusted. */
 void bp_shared_holds_state(struct bp_shared_holds *h, const void *bytes, size_t len);
 /* There is no connection: all changes will be read again. */

@@ -32,6 +32,8 @@
 #define REFUSED_MAX 1024u
 /* A topic counts as one state for each part of this length that it begins. */
 #define SHARE_BYTES 256u
+/* Clients with states that are not stored yet, by a hash: two may wait for each other. */
+#define UNSTORED 4096u
 /* Numbers of a clock that is ahead would hide all real transitions of the next time. */
 #define AHEAD_NS 60000000000ull
 /* Text of a state: its head, the rule's uid as 16 hexadecimal digits, the topic. */
@@ -51,6 +53,7 @@ struct pair {
 	bool refused;         /* this state was: it is counted */
 	bool repeated;        /* SENT: from REPEAT */
 	uint16_t client;      /* that has raised it here: its share; 0: none */
+	uint16_t unstored;    /* in TO_SEND and SENT: 1 + the place of its client; 0: none */
 	uint16_t topic_len;
 	char uid[BP_ALARM_UID_TEXT];
 	char topic[];
@@ -74,6 +77,7 @@ struct bp_shared_states {
 	struct bp_shm *shm;
 	struct rule_keys by_uid, by_name; /* by_name: hashes */
 	struct bp_shared_holds *holds;
+	uint32_t unstored[UNSTORED]; /* pairs */
 	struct pairs list[LISTS], offers;
 	struct bp_client_shares shares; /* of the pairs that were raised here */
 	struct pair **bucket;
@@ -103,8 +107,27 @@ static struct pair *find(const struct bp_shared_states *s, const char *uid)
 	return p;
 }
 
+static uint32_t unstored_of(
+	const struct bp_shared_states *s, const uint8_t ip[16], bool ip6, uint16_t tcp_port)
+{
+	const uint64_t key[2] = {s->shares.key, tcp_port};
+
+	return (uint32_t)(bp_hash_bytes(key, ip, ip6 ? 16 : 4) % UNSTORED);
+}
+
+static void set_unstored(struct bp_shared_states *s, struct pair *p, uint16_t unstored)
+{
+	if (p->unstored != 0)
+		s->unstored[p->unstored - 1]--;
+	p->unstored = unstored;
+	if (unstored != 0)
+		s->unstored[unstored - 1]++;
+}
+
 static void move(struct bp_shared_states *s, struct pair *p, enum list list)
 {
+	if (list != TO_SEND && list != SENT)
+		set_unstored(s, p, 0);
 	TAILQ_REMOVE(&s->list[p->list], p, entry);
 	p->list = (uint8_t)list;
 	p->cleared_ns = bp_mono_ns();
@@ -137,6 +160,7 @@ static void drop(struct bp_shared_states *s, struct pair *p)
 		TAILQ_REMOVE(&s->offers, p, offer_entry);
 	if (p->client != 0)
 		bp_client_share_return(&s->shares, p->client, share_of(p->topic_len));
+	set_unstored(s, p, 0);
 	s->n--;
 	free(p);
 }
@@ -321,6 +345,9 @@ void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a
 	s->counters.cleared += !raised;
 	set(p, raised, transition);
 	move(s, p, TO_SEND);
+	set_unstored(s, p,
+		(uint16_t)(1 + unstored_of(s, a->client_ip, (a->flags & BP_ALARM_F_IP6) != 0,
+				       a->client_port)));
 	/* the worker may read that offer after its own clear: this one follows it */
 	if (!raised && p->raise != 0 && p->raise <= transition)
 		offer(s, p);
@@ -364,7 +391,7 @@ void bp_shared_states_state(struct bp_shared_states *s, const void *bytes, size_
 	const char *text = bytes;
 	uint64_t transition, rule_uid;
 
-	if (len != 0 && text[0] == 'h') {
+	if (len != 0 && text[0] == 'p') {
 		bp_shared_holds_state(s->holds, bytes, len);
 		return;
 	}
@@ -406,15 +433,15 @@ void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *st
 	}
 }
 
-void bp_shared_states_hold(struct bp_shared_states *s, const void *bytes, uint32_t len)
+struct bp_shared_holds *bp_shared_states_holds(struct bp_shared_states *s)
 {
-	bp_shared_holds_report(s->holds, bytes, len);
+	return s->holds;
 }
 
-void bp_shared_states_holds_wait_for(struct bp_shared_states *s,
-	bool (*passed)(void *arg, const struct bp_stream_place *p), void *arg)
+bool bp_shared_states_stored(
+	const struct bp_shared_states *s, const uint8_t ip[16], bool ip6, uint16_t tcp_port)
 {
-	bp_shared_holds_wait_for(s->holds, passed, arg);
+	return s->unstored[unstored_of(s, ip, ip6, tcp_port)] == 0;
 }
 
 bool bp_shared_states_behind(const struct bp_shared_states *s)

@@ -25,11 +25,8 @@ struct bp_shared_states *bp_shared_states_new(
 	struct bp_shm *shm, const struct bp_config_fleet_state *c, const char *gateway);
 void bp_shared_states_free(struct bp_shared_states *s);
 
-/* A hold that a worker of this gateway has changed; untrusted. */
-void bp_shared_states_hold(struct bp_shared_states *s, const void *bytes, uint32_t len);
-struct bp_stream_place;
-void bp_shared_states_holds_wait_for(struct bp_shared_states *s,
-	bool (*passed)(void *arg, const struct bp_stream_place *p), void *arg);
+/* The holds of this gateway and of the others. */
+struct bp_shared_holds *bp_shared_states_holds(struct bp_shared_states *s);
 /* An alarm of this gateway, in the order of its ring; a private copy, which was checked. */
 void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a);
 /* For the owner of the store. */
@@ -40,6 +37,9 @@ void bp_shared_states_put(
 	struct bp_shared_states *s, const char *uid, enum bp_alarm_state_put result);
 /* Sends changes to Redis. */
 void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *store);
+/* Whether Redis has the states of all alarms of this client that were read, or has refused them. */
+bool bp_shared_states_stored(
+	const struct bp_shared_states *s, const uint8_t ip[16], bool ip6, uint16_t tcp_port);
 /* Offers states to the worker. False: another answer to a worker may be read before some of them.
  */
 bool bp_shared_states_known(struct bp_shared_states *s);

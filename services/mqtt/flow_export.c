@@ -13,13 +13,12 @@
 struct exported {
 	struct bp_connection_key key;
 	uint64_t epoch;
-	uint32_t next[2], stored[2]; /* stored: in the fleet's state */
+	uint32_t next[2];
 	uint64_t known;
 	uint32_t seen, made; /* ticks */
 	uint32_t busy;       /* ticks: since then it has not rested; 0: it has */
 	uint16_t life;
 	bool has_record;
-	bool is_stored;
 	bool again;   /* the record was lost */
 	bool refused; /* another gateway has the connection */
 	bool claimed; /* and this one is to have it again */
@@ -78,10 +77,8 @@ void bp_exporter_free(struct bp_exporter *e)
 void bp_exporter_forget(struct bp_exporter *e)
 {
 	for (unsigned w = 0; w < e->workers; w++)
-		for (uint64_t i = 0; i < e->slots[w].n; i++) {
+		for (uint64_t i = 0; i < e->slots[w].n; i++)
 			e->slots[w].of[i].again = true;
-			e->slots[w].of[i].is_stored = false;
-		}
 }
 
 /* NULL: the slot has another connection by now. */
@@ -95,23 +92,26 @@ static struct exported *find(struct bp_exporter *e, const struct bp_export_ref *
 	return &s->of[r->slot];
 }
 
-void bp_exporter_stored(struct bp_exporter *e, const struct bp_export_ref *ref)
+bool bp_exporter_has_record(struct bp_exporter *e, const struct bp_stream_place *p)
 {
-	struct exported *x = find(e, ref);
-
-	if (x == NULL)
-		return;
-	x->is_stored = true;
-	memcpy(x->stored, ref->next, sizeof(x->stored));
+	return find(e, &(struct bp_export_ref){
+			       .slot = p->slot, .worker = p->worker, .life = p->life}) != NULL;
 }
 
-bool bp_exporter_has_passed(struct bp_exporter *e, const struct bp_stream_place *p)
+bool bp_exporter_key(
+	const struct bp_shm *shm, const struct bp_stream_place *p, struct bp_connection_key *k)
 {
-	const struct exported *x = find(
-		e, &(struct bp_export_ref){.slot = p->slot, .worker = p->worker, .life = p->life});
+	struct bp_flow copy;
+	uint64_t n;
+	const struct bp_flow *f;
 
-	return x == NULL || p->dir > 1 ||
-	       (x->is_stored && (int32_t)(x->stored[p->dir] - p->seq) > 0);
+	if (p->worker >= shm->workers || p->dir > 1)
+		return false;
+	f = bp_flows_of(shm->flows, shm->flows_len, shm->workers, p->worker, &n);
+	if (f == NULL || p->slot >= n || !bp_flow_copy(&f[p->slot], &copy) || copy.life != p->life)
+		return false;
+	bp_connection_key_of(&copy, k);
+	return true;
 }
 
 void bp_exporter_again(struct bp_exporter *e, const struct bp_export_ref *ref)
@@ -326,15 +326,21 @@ static void make_record(struct bp_exporter *e, const struct bp_shm *shm,
 	struct exported *x = &s->of[ref->slot];
 	struct scratch *c = &e->copy;
 	const size_t n = record_of(c, shm, ref->worker);
+	struct bp_connection_key key;
 
 	e->made++;
-	if (n == 0 || !is_unchanged(c, f) || is_in_work(journal, ref->slot))
+	bp_connection_key_of(&c->flow, &key);
+	/* what the packets before this position have changed was reported before the flow changed:
+	 * so it is read after the copy, and nothing of a later packet is, if the flow is unchanged
+	 * then */
+	if (n == 0 || (sink->is_complete != NULL && !sink->is_complete(sink->arg, &key)) ||
+		is_in_work(journal, ref->slot) || !is_unchanged(c, f))
 		return; /* the next scan finds it */
 	if (!x->has_record)
 		s->records[ref->slot / BP_FLOW_WAYS]++;
 	if (!x->has_record || is_used(x, &c->flow))
 		x->epoch = sink->epoch;
-	bp_connection_key_of(&c->flow, &x->key);
+	x->key = key;
 	x->life = c->flow.life;
 	x->next[0] = c->flow.next[0];
 	x->next[1] = c->flow.next[1];

@@ -45,6 +45,10 @@ struct bp_export_sink {
 		const uint8_t *p, size_t n, uint64_t epoch);
 	/* A connection with a record ended, or is no longer inspected; `epoch` likewise. */
 	void (*end)(void *arg, const struct bp_connection_key *k, uint64_t epoch);
+	/* Before put(), for the state that was read: whether the fleet has, or gets with the
+	 * record, all that its packets have changed. False: the next scan asks again. NULL: always.
+	 */
+	bool (*is_complete)(void *arg, const struct bp_connection_key *k);
 	/* A connection whose record was refused is used again: it has moved back here. Calls
 	 * bp_exporter_again() once the process has a higher epoch than the record. */
 	void (*claim)(
@@ -69,12 +73,12 @@ bool bp_exporter_finish(struct bp_exporter *e, const struct bp_shm *shm, uint64_
 	uint64_t lifetime_ns, const struct bp_export_sink *sink);
 /* All records were lost: each connection has one made again. */
 void bp_exporter_forget(struct bp_exporter *e);
-/* This one is in the fleet's state. */
-void bp_exporter_stored(struct bp_exporter *e, const struct bp_export_ref *ref);
-/* Whether a packet is before the position of its connection in the fleet's state, so that no other
- * gateway reads it again; also if there is no record of the connection. `p` is untrusted. */
+/* Whether there is a record of the connection of a packet. `p` is untrusted. */
 struct bp_stream_place;
-bool bp_exporter_has_passed(struct bp_exporter *e, const struct bp_stream_place *p);
+bool bp_exporter_has_record(struct bp_exporter *e, const struct bp_stream_place *p);
+/* The key of that connection. False: it has ended. */
+bool bp_exporter_key(
+	const struct bp_shm *shm, const struct bp_stream_place *p, struct bp_connection_key *k);
 /* This one was lost. */
 void bp_exporter_again(struct bp_exporter *e, const struct bp_export_ref *ref);
 /* It was refused: another gateway has the connection. No other one is made until the connection is

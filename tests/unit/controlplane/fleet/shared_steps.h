@@ -272,7 +272,7 @@ static inline void take_reports(struct gateway *g)
 
 	while ((p = bp_ring_peek(ring, &cursor, &size)) != NULL)
 		if (size > sizeof(struct bp_connection_key))
-			bp_shared_states_hold(g->states, p, size);
+			bp_shared_holds_report(bp_shared_states_holds(g->states), p, size, 0);
 	bp_ring_release(ring, cursor);
 }
 

@@ -176,13 +176,15 @@ static void adopted(void **state)
 
 struct states {
 	unsigned asked, known_after; /* 0: never */
+	uint64_t asked_ns;
 	uint64_t adopted_before;
 };
 
-static bool states_known(void *arg)
+static bool states_known(void *arg, uint64_t since_ns)
 {
 	struct states *s = arg;
 
+	assert_true(since_ns <= bp_mono_ns() && since_ns >= s->asked_ns); /* the record was read */
 	s->adopted_before = rig_count(&two, BP_C_FLEET_ADOPTED);
 	return ++s->asked == s->known_after;
 }
@@ -202,7 +204,9 @@ static void states_come_first(void **state)
 			f = *state;
 		}
 		c = connected(f);
-		bp_connections_wait_for(f->gateway[1].connections, states_known, &s);
+		bp_connections_share(f->gateway[1].connections,
+			&(struct bp_connection_states){.known = states_known, .arg = &s});
+		s.asked_ns = bp_mono_ns();
 		publish_alias(&two, &c, "", 3, "90");
 		RUN(f, rig_count(&two, BP_C_FLEET_ADOPTED) == 1);
 		assert_int_equal(s.adopted_before, 0);

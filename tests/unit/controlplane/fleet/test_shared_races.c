@@ -276,65 +276,6 @@ static void offer_of_a_hold_before_an_own_end(void **state)
 	assert_int_equal(hold(a, "84").state, BP_ALARM_RAISED);
 }
 
-static bool passed(void *e, const struct bp_stream_place *p)
-{
-	return bp_exporter_has_passed(e, p);
-}
-
-/* The connection of `one` has a record, which Redis has, too. */
-static void store_position(void)
-{
-	const unsigned before = stored.puts;
-
-	rest_and_scan();
-	assert_int_equal(stored.puts, before + 1);
-	bp_exporter_stored(exporter, &stored.ref);
-}
-
-/* A change without a connection; changes before it are sent before it. */
-static void report_last(struct fixture *f)
-{
-	static const char topic[] = {'t', '/', 'z'};
-	const uint64_t adopted = number(&f->gateway[1], "holds_adopted");
-	const struct bp_hold_report r = {.rule_uid = 7,
-		.unix_ns = bp_unix_ns(),
-		.hold = 1,
-		.place = {.slot = UINT32_MAX},
-		.topic_len = sizeof(topic)};
-	uint8_t bytes[sizeof(r) + sizeof(topic)];
-
-	memcpy(bytes, &r, sizeof(r));
-	memcpy(bytes + sizeof(r), topic, sizeof(topic));
-	bp_shared_states_hold(f->gateway[0].states, bytes, sizeof(bytes));
-	RUN(f, number(&f->gateway[1], "holds_adopted") > adopted);
-	settle(f);
-}
-
-/* The data plane ends after a value was counted, and before the position of its connection is
- * stored: the sender repeats the value to the other gateway, where it counts once. */
-static void value_that_is_read_again_counts_once(void **state)
-{
-	struct fixture *f = *state;
-	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
-
-	use_hold(f);
-	own_epoch = 1;
-	memset(&stored, 0, sizeof(stored));
-	exporter = bp_exporter_create(1, 0);
-	assert_non_null(exporter);
-	bp_shared_states_holds_wait_for(a->states, passed, exporter);
-	assert_int_equal(hold(a, "81").state, 0);
-	store_position();
-	RUN(f, number(b, "holds_adopted") == 1);
-	assert_int_equal(hold(a, "82").state, 0);
-	report_last(f);
-	assert_int_equal(hold(b, "82").state, 0);
-	assert_int_equal(hold(b, "83").state, BP_ALARM_RAISED);
-	store_position();
-	RUN(f, number(a, "holds") == 3);
-	bp_exporter_free(exporter);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,7 +286,6 @@ int main(void)
 		CASE(raise_that_was_adopted_late_is_cleared),
 		CASE(offer_of_a_hold_before_an_own_value),
 		CASE(offer_of_a_hold_before_an_own_end),
-		CASE(value_that_is_read_again_counts_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -492,7 +492,8 @@ static void report(struct gateway *g, unsigned client, const char *topic, uint64
 
 	memcpy(bytes, &r, sizeof(r));
 	memcpy(bytes + sizeof(r), topic, r.topic_len);
-	bp_shared_states_hold(g->states, bytes, (uint32_t)sizeof(r) + r.topic_len);
+	bp_shared_holds_report(
+		bp_shared_states_holds(g->states), bytes, (uint32_t)sizeof(r) + r.topic_len, 0);
 }
 
 /* A device that publishes on ever new topics has its share of the holds; others have theirs. */
@@ -526,8 +527,9 @@ static void holds_are_bounded(void **state)
 
 	both_up(f);
 	for (unsigned i = 0; i < BP_HOLDS_MAX + 100; i++) {
-		const int n = snprintf(text, sizeof(text), "h%016" PRIx64 "%016x%016x%016xt/%u",
-			first + i, 7, 1, 1, i);
+		const int n =
+			snprintf(text, sizeof(text), "p%016" PRIx64 "%016x%016x%016x%016x%016xt/%u",
+				first + i, 7, 1, 1, 1, 1, i);
 
 		bp_shared_states_state(a->states, text, (size_t)n);
 	}
@@ -536,6 +538,8 @@ static void holds_are_bounded(void **state)
 	assert_int_equal(number(a, "full"), 0);
 }
 
+#define ONE "0000000000000001"
+
 static void add_hold(
 	struct fixture *f, uint64_t unix_ns, uint64_t rule_uid, uint64_t value, const char *topic)
 {
@@ -543,12 +547,12 @@ static void add_hold(
 
 	snprintf(words, sizeof(words),
 		"xadd biplane:plant:alarms:holds '*' s "
-		"h%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "0000000000000001%s",
+		"p%016" PRIx64 "%016" PRIx64 "%016" PRIx64 ONE ONE ONE "%s",
 		unix_ns >> BP_TRANSITION_SHIFT, rule_uid, value, topic);
 	(void)test_redis_cli(&f->redis, words);
 }
 
-#define ONE "0000000000000001"
+#define FIVE ONE ONE ONE ONE ONE
 
 /* Another tenant of Redis: nothing is read outside of a text, and no time of the future counts. */
 static void holds_are_not_believed(void **state)
@@ -558,10 +562,10 @@ static void holds_are_not_believed(void **state)
 	static const struct {
 		const char *number; /* NULL: of the present */
 		const char *rest;
-	} value[] = {{"", ""}, {NULL, ""}, {NULL, ONE ONE ONE},
-		{"0000000000000000", ONE ONE ONE "t/x"}, {ONE, ONE ONE ONE "t/x"},
-		{"ffffffffffffffff", ONE ONE ONE "t/x"}, {NULL, "000000000000000g" ONE ONE "t/x"},
-		{NULL, ONE ONE "000000000000000gt/x"}, {NULL, ONE ONE ONE "t/#"}};
+	} value[] = {{"", ""}, {NULL, ""}, {NULL, ONE ONE ONE "t/x"}, {NULL, FIVE},
+		{"0000000000000000", FIVE "t/x"}, {ONE, FIVE "t/x"},
+		{"ffffffffffffffff", FIVE "t/x"}, {NULL, "000000000000000g" ONE ONE ONE ONE "t/x"},
+		{NULL, ONE ONE ONE ONE "000000000000000gt/x"}, {NULL, FIVE "t/#"}};
 	const uint64_t now = bp_unix_ns();
 	char words[256], text[17];
 	uint64_t uid;
@@ -570,7 +574,7 @@ static void holds_are_not_believed(void **state)
 	uid = bp_ruleset_rule(one.rules, 0)->uid;
 	snprintf(text, sizeof(text), "%016" PRIx64, now >> BP_TRANSITION_SHIFT);
 	for (unsigned i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
-		snprintf(words, sizeof(words), "xadd biplane:plant:alarms:holds '*' s 'h%s%s'",
+		snprintf(words, sizeof(words), "xadd biplane:plant:alarms:holds '*' s 'p%s%s'",
 			value[i].number != NULL ? value[i].number : text, value[i].rest);
 		(void)test_redis_cli(&f->redis, words);
 	}
@@ -596,11 +600,12 @@ static void reports_are_not_believed(void **state)
 {
 	struct fixture *f = *state;
 	struct gateway *a = &f->gateway[0];
+	struct bp_shared_holds *holds = bp_shared_states_holds(a->states);
 	struct bp_hold_report r[2] = {{.hold = 1, .topic_len = 64}};
 
-	bp_shared_states_hold(a->states, r, 8);
-	bp_shared_states_hold(a->states, r, sizeof(r[0]));
-	bp_shared_states_hold(a->states, r, sizeof(r[0]) + 8); /* another length */
+	bp_shared_holds_report(holds, r, 8, 0);
+	bp_shared_holds_report(holds, r, sizeof(r[0]), 0);
+	bp_shared_holds_report(holds, r, sizeof(r[0]) + 8, 0); /* another length */
 	report(a, 1, "t/#", 1);
 	report(a, 1, "t/x", UINT64_MAX);
 	assert_int_equal(number(a, "invalid"), 5);
@@ -712,7 +717,7 @@ static void all_changes_are_read_before_an_offer(void **state)
 	add_hold(f, now, uid, 2, "t/x");
 	snprintf(words, sizeof(words),
 		"eval \"for i = 1, 300 do redis.call('XADD', 'biplane:plant:alarms:holds', '*', "
-		"'s', 'h%016" PRIx64 ONE ONE ONE "t/' .. i) end\" 0",
+		"'s', 'p%016" PRIx64 FIVE "t/' .. i) end\" 0",
 		now >> BP_TRANSITION_SHIFT);
 	(void)test_redis_cli(&f->redis, words);
 	start_control(f, 1);

@@ -532,45 +532,58 @@ static void a_lost_record_is_made_again(void **state)
 	close_fleet();
 }
 
-/* Which packets no other gateway reads again; the place is of a damaged data plane, too. */
-static void packets_before_a_stored_position(void **state)
+/* The connection of a packet; the place is of a damaged data plane, too. */
+static void places_have_connections(void **state)
 {
+	struct bp_connection_key k;
 	struct bp_stream_place p;
-	struct peer c;
 
 	(void)state;
 	open_fleet();
-	c = connected("a");
-	p = (struct bp_stream_place){.life = one.in->table.flow[0].life, .seq = c.seq[CLIENT]};
-	assert_true(bp_exporter_has_passed(exporter, &p)); /* there is no record */
+	(void)connected("a");
 	rest_and_scan();
-	p = (struct bp_stream_place){.slot = stored.ref.slot,
-		.life = stored.ref.life,
-		.seq = c.seq[CLIENT] - 1,
-		.dir = BP_TO_BROKER};
-	assert_false(bp_exporter_has_passed(exporter, &p));
-	bp_exporter_stored(exporter, &stored.ref);
-	assert_true(bp_exporter_has_passed(exporter, &p));
-	p.seq++;
-	assert_false(bp_exporter_has_passed(exporter, &p));
-	publish_alias(&one, &c, "t/x", 1, "1");
-	rest_and_scan();
-	assert_int_equal(stored.puts, 2);
-	assert_false(bp_exporter_has_passed(exporter, &p));
-	bp_exporter_stored(exporter, &stored.ref);
-	assert_true(bp_exporter_has_passed(exporter, &p));
-	p.dir = BP_FROM_BROKER;
-	p.seq = c.seq[BROKER];
-	assert_false(bp_exporter_has_passed(exporter, &p));
-	bp_exporter_forget(exporter); /* another server */
-	p.seq--;
-	assert_false(bp_exporter_has_passed(exporter, &p));
+	p = (struct bp_stream_place){.slot = stored.ref.slot, .life = stored.ref.life};
+	assert_true(bp_exporter_has_record(exporter, &p));
+	assert_true(bp_exporter_key(&one.shm, &p, &k));
+	assert_true(bp_connection_key_equal(&k, &stored.key));
 	p.life++; /* it has ended */
-	assert_true(bp_exporter_has_passed(exporter, &p));
+	assert_false(bp_exporter_has_record(exporter, &p));
+	assert_false(bp_exporter_key(&one.shm, &p, &k));
 	p = (struct bp_stream_place){.slot = UINT32_MAX, .worker = UINT16_MAX, .dir = UINT32_MAX};
-	assert_true(bp_exporter_has_passed(exporter, &p));
+	assert_false(bp_exporter_has_record(exporter, &p));
+	assert_false(bp_exporter_key(&one.shm, &p, &k));
+	p = (struct bp_stream_place){.slot = UINT32_MAX, .life = stored.ref.life};
+	assert_false(bp_exporter_key(&one.shm, &p, &k));
 	p = (struct bp_stream_place){.slot = stored.ref.slot, .life = stored.ref.life, .dir = 2};
-	assert_true(bp_exporter_has_passed(exporter, &p));
+	assert_false(bp_exporter_key(&one.shm, &p, &k));
+	close_fleet();
+}
+
+static bool is_complete(void *arg, const struct bp_connection_key *k)
+{
+	(void)k;
+	return *(bool *)arg;
+}
+
+/* No position is shared before the fleet has what the packets before it have changed. */
+static void records_wait_until_they_are_complete(void **state)
+{
+	struct bp_export_sink sink;
+	bool complete = false;
+
+	(void)state;
+	open_fleet();
+	(void)connected("a");
+	sink = sink_of_one();
+	sink.is_complete = is_complete;
+	sink.arg = &complete;
+	for (unsigned i = 0; i < 3; i++) {
+		rig_advance(&one, 2 * BP_EXPORT_INTERVAL_NS);
+		complete = i != 0;
+		assert_true(bp_exporter_scan(
+			exporter, &one.shm, one.mono_ns, one.mqtt.connection_timeout_ns, &sink));
+		assert_int_equal(stored.puts, i != 0);
+	}
 	close_fleet();
 }
 
@@ -699,7 +712,8 @@ int main(void)
 		cmocka_unit_test(new_topics_are_stored_soon),
 		cmocka_unit_test(interrupted_by_the_end_of_the_data_plane),
 		cmocka_unit_test(a_lost_record_is_made_again),
-		cmocka_unit_test(packets_before_a_stored_position),
+		cmocka_unit_test(places_have_connections),
+		cmocka_unit_test(records_wait_until_they_are_complete),
 		cmocka_unit_test(a_moved_connection_keeps_its_epoch),
 		cmocka_unit_test(a_refused_record_is_claimed_once_it_is_used),
 		cmocka_unit_test(unused_since_the_start),
