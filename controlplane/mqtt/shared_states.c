@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "controlplane/fleet/alarm_store.h"
 #include "controlplane/mqtt/client_shares.h"
+#include "controlplane/mqtt/rule_keys.h"
 #include "controlplane/mqtt/shared_holds.h"
 #include "controlplane/mqtt/state_text.h"
 #include "controlplane/process/clock.h"
@@ -61,21 +62,9 @@ struct pair {
 
 TAILQ_HEAD(pairs, pair);
 
-struct rule_key {
-	uint64_t key;
-	uint32_t rule; /* index */
-};
-
-/* The rules of a generation by a key, sorted. */
-struct rule_keys {
-	struct rule_key *key;
-	uint32_t n;
-	uint64_t generation; /* 0: none */
-};
-
 struct bp_shared_states {
 	struct bp_shm *shm;
-	struct rule_keys by_uid, by_name; /* by_name: hashes */
+	struct bp_rule_keys by_uid, by_name; /* by_name: hashes */
 	struct bp_shared_holds *holds;
 	uint32_t unstored[UNSTORED]; /* pairs */
 	struct pairs list[LISTS], offers;
@@ -207,73 +196,20 @@ static void offer(struct bp_shared_states *s, struct pair *p)
 
 /* ---- of this gateway ---- */
 
-static uint64_t uid_of(const struct bp_rule *r)
-{
-	return r->uid;
-}
-
-static uint64_t hash_name(const char *name, size_t len)
-{
-	static const uint64_t key[2] = {1, 2};
-
-	return bp_hash_bytes(key, name, len);
-}
-
-static uint64_t name_of(const struct bp_rule *r)
-{
-	return hash_name(r->name, r->name_len);
-}
-
-static int compare_keys(const void *a, const void *b)
-{
-	const struct rule_key *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->rule < y->rule ? -1 : x->rule > y->rule;
-}
-
 static const struct bp_ruleset *rules_of(const struct bp_shared_states *s)
 {
 	return bp_shm_rules(s->shm, atomic_load(&s->shm->control->rules_active));
-}
-
-/* The position of the first rule with this key, or of the next one. */
-static uint32_t find_key(struct rule_keys *k, const struct bp_ruleset *rs,
-	uint64_t (*key_of)(const struct bp_rule *), uint64_t key)
-{
-	uint32_t low = 0, high;
-
-	if (k->generation != rs->generation) {
-		free(k->key);
-		k->key = calloc(rs->n_rules + 1, sizeof(k->key[0]));
-		k->n = k->key != NULL ? rs->n_rules : 0;
-		k->generation = k->key != NULL ? rs->generation : 0;
-		for (uint32_t i = 0; i < k->n; i++)
-			k->key[i] = (struct rule_key){key_of(bp_ruleset_rule(rs, i)), i};
-		if (k->n != 0)
-			qsort(k->key, k->n, sizeof(k->key[0]), compare_keys);
-	}
-	for (high = k->n; low < high;) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (k->key[middle].key < key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }
 
 /* The rule of an alarm, if its raises end with a clear; NULL: not, or a reload has replaced it. */
 static const struct bp_rule *find_rule(struct bp_shared_states *s, const struct bp_alarm *a)
 {
 	const struct bp_ruleset *rs = rules_of(s);
-	const uint64_t key = hash_name(bp_alarm_rule(a), a->rule_len);
-	const struct rule_keys *k = &s->by_name;
+	const uint64_t key = bp_rule_name_hash(bp_alarm_rule(a), a->rule_len);
+	const struct bp_rule_keys *k = &s->by_name;
 
-	for (uint32_t i = find_key(&s->by_name, rs, name_of, key); i < k->n && k->key[i].key == key;
-		i++) {
+	for (uint32_t i = bp_rule_keys_find(&s->by_name, rs, bp_rule_key_name, key);
+		i < k->n && k->key[i].key == key; i++) {
 		const struct bp_rule *r = bp_ruleset_rule(rs, k->key[i].rule);
 
 		if (r->name_len != a->rule_len ||
@@ -524,7 +460,7 @@ void bp_shared_states_down(struct bp_shared_states *s)
 static uint32_t index_of(void *states, uint64_t uid)
 {
 	struct bp_shared_states *s = states;
-	const uint32_t i = find_key(&s->by_uid, rules_of(s), uid_of, uid);
+	const uint32_t i = bp_rule_keys_find(&s->by_uid, rules_of(s), bp_rule_key_uid, uid);
 
 	return i < s->by_uid.n && s->by_uid.key[i].key == uid ? s->by_uid.key[i].rule : UINT32_MAX;
 }
@@ -629,10 +565,11 @@ struct bp_shared_states *bp_shared_states_new(
 		TAILQ_INIT(&s->list[i]);
 	TAILQ_INIT(&s->offers);
 	s->bucket = calloc(BUCKETS, sizeof(struct pair *));
-	s->holds = bp_shared_holds_new(shm, &(struct bp_shared_holds_owner){.rule_of = index_of,
-						    .arg = s,
-						    .gateway = hash_name(gateway, strlen(gateway)),
-						    .counters = &s->counters});
+	s->holds = bp_shared_holds_new(
+		shm, &(struct bp_shared_holds_owner){.rule_of = index_of,
+			     .arg = s,
+			     .gateway = bp_rule_name_hash(gateway, strlen(gateway)),
+			     .counters = &s->counters});
 	if (s->bucket == NULL || s->holds == NULL) {
 		bp_shared_states_free(s);
 		return NULL;
