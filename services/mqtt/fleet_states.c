@@ -246,11 +246,12 @@ void bp_fleet_apply_holds(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_fleet_holds *holds, const struct bp_connection_record *r,
 	const enum bp_fleet_continues continues[2])
 {
-	const uint8_t *p = holds->p, *end = p + holds->n;
 	struct bp_state_offer o;
 
-	for (; p != end; p += sizeof(o) + o.topic_len) {
-		if (!read_offer(in, p, (uint32_t)(end - p), &o))
+	for (uint32_t at = 0; at != holds->n; at += (uint32_t)sizeof(o) + o.topic_len) {
+		const uint8_t *p = holds->p + at;
+
+		if (!read_offer(in, p, holds->n - at, &o))
 			return;
 		if (o.state != BP_OFFER_HOLD || o.dir > 1) {
 			bp_tally(in, BP_C_FLEET_STATE_INVALID);
