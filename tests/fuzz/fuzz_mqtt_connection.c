@@ -46,17 +46,19 @@ static void send(const struct bp_connection_record *r, uint32_t seq, const void 
 	rig_segment(&rig, &c, CLIENT, TH_ACK | TH_PSH, seq, r->next[1], p, n);
 }
 
-static void offer(const struct bp_connection_key *k, const uint8_t *data, size_t size)
+/* Bytes of the record are the holds, too. */
+static void offer(const struct bp_connection_key *k, const uint8_t *data, size_t size, uint32_t n)
 {
-	const struct bp_adopt_offer head = {.result = BP_ADOPT_FOUND};
+	const struct bp_adopt_offer head = {.result = BP_ADOPT_FOUND, .holds_len = n};
 	struct bp_ring *ring = &rig.shm.adopt_offers[0];
 	uint64_t mark;
-	uint8_t *p = bp_ring_reserve(ring, (uint32_t)(sizeof(head) + sizeof(*k) + size), &mark);
+	uint8_t *p = bp_ring_reserve(ring, (uint32_t)(sizeof(head) + sizeof(*k) + n + size), &mark);
 
 	HOLDS(p != NULL);
 	memcpy(p, &head, sizeof(head));
 	memcpy(p + sizeof(head), k, sizeof(*k));
-	memcpy(p + sizeof(head) + sizeof(*k), data, size);
+	memcpy(p + sizeof(head) + sizeof(*k), data, n);
+	memcpy(p + sizeof(head) + sizeof(*k) + n, data, size);
 	bp_ring_commit(ring, mark);
 	bp_mqtt_worker_tick(rig.in, rig.mono_ns);
 }
@@ -79,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 		/* at the position, or elsewhere */
 		send(&r, r.next[0] + (r.suspicious & 7) - (r.suspicious >> 13), publish, 12);
-		offer(&r.key, exact, size);
+		offer(&r.key, exact, size, r.publishes % (uint32_t)(size + 1));
 		send(&r, r.next[0], publish, 12);
 		send(&r, r.next[0] + 12, publish, 12);
 		(void)rig_told_count(&rig);
