@@ -45,8 +45,8 @@ enum bp_fleet_result {
 				or Redis refused it for good (counted by reason) */
 };
 
-/* A stream keeps about so many entries: gateways that are connected read all; one that starts needs
- * those that may still continue. A text. */
+/* The approximate number of entries that a stream keeps, as a text: gateways that are connected
+ * read all; one that starts needs those that may still continue. */
 #define BP_FLEET_STREAM_KEPT "4096"
 #define BP_FLEET_ENTRIES_MAX 1024u
 #define BP_FLEET_ENTRIES_BYTES 65536u /* together, with 4 for each */

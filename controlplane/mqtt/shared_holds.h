@@ -15,10 +15,10 @@
 /*
  * Holds in progress, the same at all gateways of a fleet: workers report those that they change,
  * and the newest change of a pair of rule and topic goes to Redis with the record of its
- * connection, in one step. So whoever reads the position has the holds of all packets before it,
- * and of no other. Changes of connections without a record go there after BP_HOLDS_COLLAPSE_NS. A
- * change of another gateway replaces an older one of this gateway. Those of
- * this gateway are not offered to its worker, also after a restart of the control plane.
+ * connection, in one step. So a gateway that reads the position has the holds of all packets before
+ * it, and of no other. Changes of connections without a record go there after BP_HOLDS_COLLAPSE_NS.
+ * A change of another gateway replaces an older one of this gateway. Those of this gateway are not
+ * offered to its worker, also after a restart of the control plane.
  */
 struct bp_shared_holds;
 struct bp_stream_place;
