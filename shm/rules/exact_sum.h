@@ -88,15 +88,11 @@ static inline bool bp_exact_replace(
 /* The nearest double, or a neighbor of it. */
 static inline double bp_exact_double(struct bp_exact_sum sum)
 {
-	const uint64_t negative = -(sum.high >> 63);
-	const struct bp_exact_sum x = bp_exact_signed(sum, negative);
-	const int64_t high = (int64_t)x.high, middle = (int64_t)(x.low >> 32);
-	const int64_t low = (uint32_t)x.low;
-	/* without cancellation: all three are positive */
-	const double v =
-		(double)high * 0x1p-16 + ((double)middle * 0x1p-48 + (double)low * 0x1p-80);
+	/* The lower half as a signed number: what is lost of it is small for the sum, too, which is
+	 * at least as large as this half if the upper one is not 0. */
+	const int64_t low = (int64_t)sum.low, high = (int64_t)(sum.high + (sum.low >> 63));
 
-	return negative != 0 ? -v : v;
+	return (double)high * 0x1p-16 + (double)low * 0x1p-80;
 }
 
 #endif
