@@ -87,7 +87,7 @@
  */
 
 /* At the start of a worker's reassembly memory: the changes in progress when its process ended. */
-#define BP_JOURNAL_BYTES 24576u
+#define BP_JOURNAL_BYTES 28672u
 
 /*
  * Use of the memory and tables that belong to the process of the data plane. DP main writes it once

@@ -21,7 +21,7 @@
 #define BP_SEG_CONDEMNED                                                                           \
 	0x30454e414c504221ull /* in place of the other: see bp_segment_condemn()                   \
 			       */
-#define BP_SEG_ABI 15u
+#define BP_SEG_ABI 16u
 #define BP_SEG_TABLES_MAX 96
 #define BP_SEG_TABLE_NAME 32
 

@@ -120,15 +120,20 @@ static NOINLINE void find_windows(const struct bp_mqtt_worker *in, struct bp_mqt
 		}
 		if (rule == NULL)
 			continue;
-		bp_window_place_key(t, &b->window[i], mixed, b->p[i].topic_hash);
+		/* as bp_state_client(): these frames are IPv4, and only of this flow if it fits */
+		bp_window_place_key(t, &b->window[i], mixed, b->p[i].topic_hash,
+			(uint32_t)bp_flow_client_hash_of(
+				&in->table, bp_flow_k0_client(b->l[i].k0)) |
+				1);
 		keyed |= (uint64_t)1 << i;
 	}
 	for (uint64_t left = keyed; left != 0; left &= left - 1) {
 		const uint32_t i = (uint32_t)__builtin_ctzll(left);
 
-		if (bp_window_place_cell(t, &b->window[i]))
-			b->windows |= (uint64_t)1 << i;
+		if (!bp_window_place_cell(t, &b->window[i]))
+			keyed &= ~((uint64_t)1 << i);
 	}
+	b->windows = keyed;
 }
 
 /* ---- parts of combinations ---- */
@@ -252,7 +257,7 @@ static NOINLINE enum verdict add_to_any_window(struct bp_mqtt_worker *in, struct
 {
 	const struct bp_window_use u = {.rule = rule,
 		.now_ns = in->mono_ns,
-		.client = bp_state_client(in, b->l[i].flow),
+		.client = b->window[i].client,
 		.worker = (uint16_t)in->worker,
 		.undo = bp_journal_burst_window(in->journal)};
 	double result;
@@ -271,17 +276,35 @@ static NOINLINE enum verdict add_to_any_window(struct bp_mqtt_worker *in, struct
 	}
 }
 
+/* What is constant for the values of one rule with a window in a burst. */
+struct window_constants {
+	struct bp_window_moving moving;
+	const struct bp_rule *rule;
+	struct bp_journal *journal;
+};
+
+static inline struct window_constants window_constants(
+	const struct bp_mqtt_worker *in, const struct bp_rule *rule)
+{
+	return (struct window_constants){
+		.moving = bp_window_moving(&rule->window, (uint16_t)in->worker, in->mono_ns),
+		.rule = rule,
+		.journal = in->journal};
+}
+
 /* Adds a value to the window of frame i. */
 static inline __attribute__((always_inline)) enum verdict add_to_window(struct bp_mqtt_worker *in,
-	struct bp_mqtt_burst *b, const struct bp_rule *rule, const struct bp_window_moving *moving,
-	uint32_t i, double value)
+	struct bp_mqtt_burst *b, const struct window_constants *w, uint32_t i, double value)
 {
-	if (__builtin_expect(!bp_window_place_move(&in->windows, &b->window[i], moving,
-				     in->journal->window, &in->journal->burst_windows, in->mono_ns,
-				     bp_state_client(in, b->l[i].flow), value, &b->result[i]),
+	struct bp_journal *j = w->journal;
+	double result;
+
+	if (__builtin_expect(!bp_window_place_move(&in->windows, &b->window[i], &w->moving,
+				     j->window, &j->burst_windows, value, &result),
 		    0))
-		return add_to_any_window(in, b, rule, i, value);
-	return QUIET + bp_condition_holds(&rule->raise, b->result[i]);
+		return add_to_any_window(in, b, w->rule, i, value);
+	b->result[i] = result;
+	return QUIET + bp_condition_holds(&w->rule->raise, result);
 }
 
 /* evaluate() for a part of a combination. */
@@ -306,8 +329,7 @@ static inline enum verdict evaluate_part(struct bp_mqtt_worker *in, struct bp_mq
 static NOINLINE enum verdict evaluate_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	const struct bp_rule *rule, uint32_t i, const uint8_t *payload, uint32_t len)
 {
-	const struct bp_window_moving moving =
-		bp_window_moving(&rule->window, (uint16_t)in->worker);
+	const struct window_constants w = window_constants(in, rule);
 	uint32_t digits;
 	unsigned point;
 	double value;
@@ -319,7 +341,7 @@ static NOINLINE enum verdict evaluate_window(struct bp_mqtt_worker *in, struct b
 		value = (double)(int32_t)digits / bp_number_scale[point];
 	else if (!bp_value_at(in, rule->source, payload, len, &value))
 		return GENERAL;
-	return add_to_window(in, b, rule, &moving, i, value);
+	return add_to_window(in, b, &w, i, value);
 }
 
 /* evaluate() for a value that is not a short number as text. */
@@ -554,19 +576,18 @@ static inline enum verdict decide_own_rule(struct bp_mqtt_worker *in, struct bp_
 	return verdict;
 }
 
-/* A frame of the template, by a rule with a window. */
+/* A frame of the template that has a window, by its rule; `scale`: of the numbers. */
 static inline enum verdict decide_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
-	const struct burst_constants *now, const struct bp_window_moving *moving, uint32_t i)
+	const struct burst_constants *now, const struct window_constants *w, double scale,
+	uint32_t i)
 {
 	const struct bp_template *x = in->same_template;
 	struct bp_flow *f = b->l[i].flow;
 	enum verdict verdict;
 
-	if (__builtin_expect(!(b->windows >> i & 1), 0) ||
-		__builtin_expect(!bp_template_flow_matches(x, b->frame[i], &b->l[i], &b->p[i]), 0))
+	if (__builtin_expect(!bp_template_flow_matches(x, b->frame[i], &b->l[i], &b->p[i]), 0))
 		return GENERAL;
-	verdict = add_to_window(in, b, &now->rules[x->rule], moving, i,
-		(double)(int32_t)b->number[i] / bp_number_scale[x->point]);
+	verdict = add_to_window(in, b, w, i, (double)(int32_t)b->number[i] / scale);
 	if (__builtin_expect(verdict != GENERAL, 1))
 		advance(now, i, f, x->len);
 	return verdict;
@@ -590,14 +611,17 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 	const struct bp_template *x = in->same_template;
 	/* after a pause, the general path asks the fleet */
 	const bool evaluates = in->evaluates[BP_TO_BROKER] && !in->confirms;
-	const uint64_t numbers = by == BY_NONE || in->confirms ? 0 : b->numbers;
+	const uint64_t numbers = by == BY_NONE || in->confirms ? 0
+				 : by == BY_WINDOW             ? b->numbers & b->windows
+							       : b->numbers;
 	const uint32_t n = b->n;
 	uint64_t raises = in->confirms ? 0 : b->raises;
 	struct tally tally = {.slot = NO_SLOT};
 	uint32_t n_one_rule = 0, behind_general = 0;
-	const struct bp_window_moving moving =
-		by == BY_WINDOW ? bp_window_moving(&now.rules[x->rule].window, (uint16_t)in->worker)
-				: (struct bp_window_moving){0};
+	const struct window_constants w = by == BY_WINDOW
+						  ? window_constants(in, &now.rules[x->rule])
+						  : (struct window_constants){0};
+	const double scale = by == BY_WINDOW ? bp_number_scale[x->point] : 1;
 
 	bp_journal_burst(in->journal, in->ring, 0, 0);
 	for (uint32_t i = 0; i < n; i++) {
@@ -610,7 +634,7 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 			if (__builtin_expect(verdict != GENERAL, 1))
 				continue;
 		} else if (by == BY_WINDOW && __builtin_expect(numbers >> i & 1, 1)) {
-			verdict = decide_window(in, b, &now, &moving, i);
+			verdict = decide_window(in, b, &now, &w, scale, i);
 			raises |= (uint64_t)(verdict == RAISES) << i;
 			n_one_rule += verdict != GENERAL;
 			if (__builtin_expect(verdict != GENERAL, 1))

@@ -404,6 +404,11 @@ static inline uint64_t bp_flow_k0_ip4(const uint8_t *client_ip, const uint8_t *b
 	memcpy(&broker, broker_ip, 4);
 	return (uint64_t)client << 32 | broker;
 }
+/* Its client. */
+static inline uint32_t bp_flow_k0_client(uint64_t k0)
+{
+	return (uint32_t)(k0 >> 32);
+}
 
 static inline uint64_t bp_flow_k0_ip6(
 	const struct bp_flow_table *t, const uint8_t *client_ip, const uint8_t *broker_ip)
@@ -487,16 +492,19 @@ void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list);
 unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budget);
 
 bool bp_flow_is_unproven(const struct bp_flow *f);
-/* The flow's client as 64 bits under the table's key: an IPv4 address, or an IPv6 /64. */
+/* The client as 64 bits under the table's key: an IPv4 address, or an IPv6 /64, since a client may
+ * use all its addresses. */
+static inline uint64_t bp_flow_client_hash_of(const struct bp_flow_table *t, uint64_t client)
+{
+	return bp_mix(client ^ t->key[1], t->key[0]);
+}
 static inline uint64_t bp_flow_client_hash(const struct bp_flow_table *t, const struct bp_flow *f)
 {
-	uint64_t client = f->k0 >> 32;
+	uint64_t client = bp_flow_k0_client(f->k0);
 
-	/* an IPv4 key holds the address; for IPv6, a /64 is one client, since a client may use all
-	 * its addresses */
 	if (f->flags & BP_FLOW_IP6)
 		memcpy(&client, f->client_ip, sizeof(client));
-	return bp_mix(client ^ t->key[1], t->key[0]);
+	return bp_flow_client_hash_of(t, client);
 }
 /* The index of its counts: client_bytes[] and so on. */
 uint32_t bp_flow_client(const struct bp_flow_table *t, const struct bp_flow *f);

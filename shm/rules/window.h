@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "biplane/window.h"
@@ -133,14 +134,33 @@ uint32_t bp_window_classes(uint64_t stride);
 
 /* Describes a change of a cell before it is made. */
 #define BP_WINDOW_UNIT 64u /* a pane is the largest unit that a value changes */
-struct bp_window_undo {
-	uint64_t cell;    /* UINT64_MAX: nothing is changed */
-	uint64_t changes; /* of the cell, after the change */
-	uint64_t old_key, old_uid, old_due_ns;
-	uint32_t offset, len; /* of the unit in the data, bytes */
-	struct bp_window_state state;
-	uint8_t unit[BP_WINDOW_UNIT];
+enum bp_window_undo_form {
+	BP_WINDOW_UNDO_MOVE,  /* a value took the place of the oldest one in a full window */
+	BP_WINDOW_UNDO_STATE, /* state and unit */
+	BP_WINDOW_UNDO_ALL,   /* and whose window it is, and when it is due */
 };
+struct bp_window_undo {
+	uint64_t cell;   /* UINT64_MAX: nothing is changed */
+	uint32_t offset; /* of the unit in the data, bytes */
+	uint16_t len;    /* of the unit */
+	uint16_t form;   /* enum bp_window_undo_form */
+	union {
+		struct { /* as in the state, but for the value: the record is one cache line */
+			uint64_t changes, last_ns;
+			struct bp_exact_sum sum;
+			double result, value;
+		} move;
+		struct {
+			struct bp_window_state state;
+			uint8_t unit[BP_WINDOW_UNIT];
+			uint64_t old_key, old_uid, old_due_ns;
+		};
+	};
+} __attribute__((aligned(64)));
+_Static_assert(offsetof(struct bp_window_undo, move.value) + sizeof(double) == 64 &&
+		       offsetof(struct bp_window_undo, move.changes) ==
+			       offsetof(struct bp_window_undo, state.changes),
+	"all forms have the number of changes");
 
 enum bp_window_result {
 	BP_WINDOW_VALUE, /* *value is the result */

@@ -72,48 +72,75 @@ static inline uint64_t bp_window_elapsed(uint64_t then, uint64_t now)
 
 /* ---- the lock of a bucket ---- */
 
-static inline bool bp_window_try_lock(
-	const struct bp_window_table *t, struct bp_window_bucket *b, uint16_t worker)
+/* Not for a table with one worker. */
+static inline bool bp_window_try_lock(struct bp_window_bucket *b, uint16_t worker)
 {
 	uint64_t seen = atomic_load_explicit(&b->lock, memory_order_relaxed);
 
-	/* an atomic exchange waits until all earlier stores are made */
-	return t->exclusive || ((seen & BP_WINDOW_OWNER) == 0 &&
-				       atomic_compare_exchange_weak_explicit(&b->lock, &seen,
-					       seen | (uint64_t)(worker + 1), memory_order_acquire,
-					       memory_order_relaxed));
+	return (seen & BP_WINDOW_OWNER) == 0 &&
+	       atomic_compare_exchange_weak_explicit(&b->lock, &seen, seen | (uint64_t)(worker + 1),
+		       memory_order_acquire, memory_order_relaxed);
 }
 
-static inline void bp_window_unlock(const struct bp_window_table *t, struct bp_window_bucket *b)
+static inline void bp_window_unlock(struct bp_window_bucket *b)
 {
-	if (!t->exclusive)
-		atomic_store_explicit(&b->lock,
-			(atomic_load_explicit(&b->lock, memory_order_relaxed) | BP_WINDOW_OWNER) +
-				1,
-			memory_order_release);
+	atomic_store_explicit(&b->lock,
+		(atomic_load_explicit(&b->lock, memory_order_relaxed) | BP_WINDOW_OWNER) + 1,
+		memory_order_release);
 }
 
 /* ---- a change of a cell ---- */
 
-/* Describes the change of n bytes at `offset` of the data of cell i, whose key is `key`. Behind the
- * data is the text of the topic: more may be copied, so that the number is a constant. */
-static inline void bp_window_note(struct bp_window_undo *undo, const struct bp_window *c,
-	uint64_t i, uint64_t key, uint32_t offset, uint32_t n)
+/* The record that is filled counts from here on. */
+static inline void bp_window_note_is_of(struct bp_window_undo *undo, uint64_t i)
 {
-	undo->changes = c->state.changes + 1;
-	undo->old_key = key;
-	undo->old_uid = c->uid;
-	undo->old_due_ns = atomic_load_explicit(&c->due_ns, memory_order_relaxed);
+	bp_window_order();
+	undo->cell = i;
+	bp_window_order();
+}
+
+/* Describes the change of n bytes at `offset` of the data of cell i. Behind the data is the text of
+ * the topic: more may be copied, so that the number is a constant. */
+static inline void bp_window_note(struct bp_window_undo *undo, const struct bp_window *c,
+	uint64_t i, uint32_t offset, uint32_t n)
+{
 	undo->offset = offset;
-	undo->len = n;
+	undo->len = (uint16_t)n;
+	undo->form = BP_WINDOW_UNDO_STATE;
 	undo->state = c->state;
 	if (n <= 16)
 		memcpy(undo->unit, (const uint8_t *)c->data + offset, 16);
 	else
 		memcpy(undo->unit, (const uint8_t *)c->data + offset, BP_WINDOW_UNIT);
-	bp_window_order();
-	undo->cell = i;
-	bp_window_order();
+	bp_window_note_is_of(undo, i);
+}
+
+/* The same before the cell, whose key is `key`, may get another one. */
+static inline void bp_window_note_all(struct bp_window_undo *undo, const struct bp_window *c,
+	uint64_t i, uint64_t key, uint32_t offset, uint32_t n)
+{
+	bp_window_note(undo, c, UINT64_MAX, offset, n);
+	undo->form = BP_WINDOW_UNDO_ALL;
+	undo->old_key = key;
+	undo->old_uid = c->uid;
+	undo->old_due_ns = atomic_load_explicit(&c->due_ns, memory_order_relaxed);
+	bp_window_note_is_of(undo, i);
+}
+
+/* Describes that slot `at` of the values, which has `value`, is replaced. */
+static inline void bp_window_note_move(struct bp_window_undo *undo, const struct bp_window_state *s,
+	uint64_t i, uint32_t at, double value)
+{
+	undo->offset = at * (uint32_t)sizeof(value);
+	undo->len = sizeof(value);
+	undo->form = BP_WINDOW_UNDO_MOVE;
+	undo->move.changes = s->changes;
+	undo->move.last_ns = s->last_ns;
+	undo->move.sum.low = s->sum.low;
+	undo->move.sum.high = s->sum.high;
+	undo->move.result = s->result;
+	undo->move.value = value;
+	bp_window_note_is_of(undo, i);
 }
 
 #define BP_WINDOW_STORE(field) __atomic_store_n(&to->field, from->field, __ATOMIC_RELAXED)

@@ -27,12 +27,21 @@ uint64_t bp_window_data_size(uint64_t stride)
 	return stride - sizeof(struct bp_window) - TEXT;
 }
 
+/* An atomic exchange waits until all earlier stores are made: not where there is one worker. */
 static bool lock(const struct bp_window_table *t, struct bp_window_bucket *b, uint16_t worker)
 {
+	if (t->exclusive)
+		return true;
 	for (unsigned i = 0; i < BP_WINDOW_TRIES; i++)
-		if (bp_window_try_lock(t, b, worker))
+		if (bp_window_try_lock(b, worker))
 			return true;
 	return false;
+}
+
+static void unlock(const struct bp_window_table *t, struct bp_window_bucket *b)
+{
+	if (!t->exclusive)
+		bp_window_unlock(b);
 }
 
 /* ---- an entry for a pair ---- */
@@ -175,7 +184,7 @@ static enum bp_window_result change(const struct bp_window_table *t, struct bp_w
 	else
 		bp_window_panes_place(w, &next, u->now_ns, &d);
 	if (u->undo != NULL)
-		bp_window_note(u->undo, c, i, old, d.offset, d.len);
+		bp_window_note_all(u->undo, c, i, old, d.offset, d.len);
 	bp_window_begin_change(c, u->worker);
 	if (u->undo == NULL)
 		c->unlogged = u->unlogged;
@@ -229,7 +238,7 @@ enum bp_window_result bp_window_add(
 	}
 	if (way >= 0)
 		r = change(t, u, &b->key[way], first + (unsigned)way, key, value, result);
-	bp_window_unlock(t, b);
+	unlock(t, b);
 	return r;
 }
 
@@ -277,7 +286,7 @@ static bool expire(const struct bp_window_table *t, struct bp_window_use *u, uin
 		return false;
 	}
 	if (u->undo != NULL)
-		bp_window_note(u->undo, c, i, key, 0, 0);
+		bp_window_note_all(u->undo, c, i, key, 0, 0);
 	bp_window_begin_change(c, u->worker);
 	next.changes++;
 	r = bp_window_panes_expire(
@@ -301,7 +310,7 @@ bool bp_window_expire(const struct bp_window_table *t, struct bp_window_use *u, 
 	due = bp_window_due(t, cell);
 	if (due != 0 && due <= u->now_ns)
 		has = expire(t, u, bp_window_key_at(b, cell % BP_WINDOW_WAYS), cell, out);
-	bp_window_unlock(t, b);
+	unlock(t, b);
 	return has;
 }
 
@@ -310,34 +319,49 @@ bool bp_window_expire(const struct bp_window_table *t, struct bp_window_use *u, 
 static void restore(const struct bp_window_table *t, const struct bp_window_undo *u)
 {
 	struct bp_window *c = bp_window_cell(t, u->cell);
+	const bool move = u->form == BP_WINDOW_UNDO_MOVE;
 
-	memcpy((uint8_t *)c->data + u->offset, u->unit, u->len);
-	c->state = u->state;
-	c->uid = u->old_uid;
-	atomic_store_explicit(&c->due_ns, u->old_due_ns, memory_order_relaxed);
-	atomic_store_explicit(&t->bucket[u->cell / BP_WINDOW_WAYS].key[u->cell % BP_WINDOW_WAYS],
-		u->old_key, memory_order_relaxed);
+	memcpy((uint8_t *)c->data + u->offset, move ? (const void *)&u->move.value : u->unit,
+		u->len);
+	if (move) {
+		c->state.changes = u->move.changes;
+		c->state.last_ns = u->move.last_ns;
+		c->state.sum = u->move.sum;
+		c->state.result = u->move.result;
+		c->state.at = u->offset / (uint32_t)sizeof(u->move.value);
+	} else {
+		c->state = u->state;
+	}
+	if (u->form == BP_WINDOW_UNDO_ALL) {
+		c->uid = u->old_uid;
+		atomic_store_explicit(&c->due_ns, u->old_due_ns, memory_order_relaxed);
+		atomic_store_explicit(
+			&t->bucket[u->cell / BP_WINDOW_WAYS].key[u->cell % BP_WINDOW_WAYS],
+			u->old_key, memory_order_relaxed);
+	}
 	bp_window_end_change(c);
 }
 
 bool bp_window_undo(
 	const struct bp_window_table *t, const struct bp_window_undo *u, uint16_t worker)
 {
-	const uint64_t data = t->stride - sizeof(struct bp_window);
+	const uint64_t data = t->stride - sizeof(struct bp_window), changes = u->state.changes + 1;
+	const uint64_t unit =
+		u->form == BP_WINDOW_UNDO_MOVE ? sizeof(u->move.value) : BP_WINDOW_UNIT;
 	struct bp_window *c;
 
-	if (u->cell >= t->buckets * BP_WINDOW_WAYS || u->len > BP_WINDOW_UNIT || u->len > data ||
+	if (u->cell >= t->buckets * BP_WINDOW_WAYS || u->len > unit || u->len > data ||
 		u->offset > data - u->len)
 		return true;
 	c = bp_window_cell(t, u->cell);
-	if (c->changing == worker + 1u || (c->changing == 0 && c->state.changes == u->changes)) {
+	if (c->changing == worker + 1u || (c->changing == 0 && c->state.changes == changes)) {
 		bp_window_begin_change(c, worker);
 		restore(t, u);
 		return true;
 	}
-	if (c->changing == 0 && c->state.changes + 1 == u->changes)
+	if (c->changing == 0 && c->state.changes == u->state.changes)
 		return true; /* it was not made, or is undone */
-	if (c->changing == 0 && (int64_t)(c->state.changes - u->changes) > (int64_t)EMPTIED / 2)
+	if (c->changing == 0 && (int64_t)(c->state.changes - changes) > (int64_t)EMPTIED / 2)
 		return true; /* it was emptied since */
 	empty(c);
 	bp_window_end_change(c);

@@ -90,24 +90,24 @@ static struct bp_window *cell_of(const struct bp_window_table *t, uint64_t topic
 static bool place(const struct bp_window_table *t, uint64_t topic, double value,
 	enum bp_window_result *r, double *result)
 {
-	const struct bp_window_moving moving = bp_window_moving(&rule.window, 3);
+	const struct bp_window_moving moving = bp_window_moving(&rule.window, 3, now);
 	struct bp_window_undo undo[2];
 	uint64_t noted = 0, before[(sizeof(struct bp_window) + VALUES * sizeof(double)) / 8];
 	struct bp_window_place p;
 
-	bp_window_place_key(t, &p, bp_mix64(rule.uid), topic);
+	bp_window_place_key(t, &p, bp_mix64(rule.uid), topic, 7);
 	*r = BP_WINDOW_VALUE;
 	if (bp_window_place_cell(t, &p)) {
 		assert_ptr_equal(p.cell, cell_of(t, topic));
 		memcpy(before, p.cell, sizeof(before));
-		if (bp_window_place_move(t, &p, &moving, undo, &noted, now, 7, value, result)) {
+		if (bp_window_place_move(t, &p, &moving, undo, &noted, value, result)) {
 			assert_int_equal(noted, 1);
 			assert_true(bp_window_undo(t, &undo[0], 3));
 			assert_memory_equal(&p.cell->state, before, sizeof(p.cell->state));
 			assert_memory_equal(p.cell->data, before + sizeof(struct bp_window) / 8,
 				VALUES * sizeof(double));
-			assert_true(bp_window_place_move(
-				t, &p, &moving, undo, &noted, now, 7, value, result));
+			assert_true(
+				bp_window_place_move(t, &p, &moving, undo, &noted, value, result));
 			return true;
 		}
 		assert_int_equal(noted, 0);
