@@ -67,8 +67,9 @@ static void set_bytes(struct rte_mbuf *m, uint8_t *data, uint32_t len)
 		scatter(m, data, len);
 	else if (len < m->pkt_len)
 		rte_pktmbuf_trim(m, (uint16_t)(m->pkt_len - len));
-	/* no longer those that the driver has verified */
-	m->ol_flags &= ~(RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK);
+	/* no longer those that the driver has verified, and a partial checksum is complete */
+	m->ol_flags &= ~(
+		RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_TX_L4_MASK);
 }
 
 static void rewrite(

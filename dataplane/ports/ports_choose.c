@@ -110,7 +110,7 @@ static const struct bp_config_bridge *bridge_of(const struct bp_config *c, unsig
  * Whether the partial checksums of the frames of a port can be left to the output device. That is
  * the case if the frames leave only by ports of one bridge whose devices complete them, and no
  * service in between splits a frame or gives it a header that the device does not support.
- * Inspection only reads.
+ * Inspection only reads, and completes the checksum of a frame that a policy changes.
  */
 static bool leaves_checksums(const struct bp_config *c, const struct bp_port *ports, unsigned port)
 {

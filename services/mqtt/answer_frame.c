@@ -185,6 +185,7 @@ uint32_t bp_frame_changed(uint8_t *data, const struct bp_frame *f)
 {
 	const uint32_t l4_len = (uint32_t)(f->payload - f->l4) + f->payload_len;
 
+	put_link_length(f, data, f->l4 - f->l3 + l4_len); /* without padding */
 	put_tcp_sum(f->ip6, data + f->l3, data + f->l4, l4_len);
 	return f->l4 + l4_len;
 }
