@@ -34,8 +34,8 @@ enum bp_policy_next bp_policy_publish(struct bp_mqtt_worker *in, struct bp_flow 
 	struct bp_policy_cached **cached);
 /*
  * The decision about all publications of the connection with this topic, if it is kept; else NULL.
- * Whoever makes use of it counts it: as one that allows the publication, or, before its topic is
- * overwritten, as one to blank it, with an event.
+ * The caller counts it: as one that allows the publication, or, before its topic is overwritten,
+ * as one to blank it, with an event.
  */
 const struct bp_policy_cached *bp_policy_recall(
 	struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t topic);
