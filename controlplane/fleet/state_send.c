@@ -14,18 +14,19 @@
 /*
  * KEYS: the value, and a stream. ARGV: mark, bytes, time to live (ms), channel or "", text to
  * publish; then the entries of the stream. Marks have
- * a fixed length and hexadecimal digits, so their order as texts is that of the numbers.
+ * a fixed length and hexadecimal digits, so their order as texts is that of the numbers. Redis does
+ * not undo the commands before one that fails: the entries, which can fail, come first.
  */
 #define PUT_SCRIPT                                                                                 \
 	"local old = redis.call('GET', KEYS[1])\n"                                                 \
 	"if old and #old >= 32 and string.sub(old, 1, 32) > ARGV[1] then return 0 end\n"           \
-	"redis.call('SET', KEYS[1], ARGV[1] .. ARGV[2], 'PX', ARGV[3])\n"                          \
-	"if ARGV[4] ~= '' then\n"                                                                  \
-	"  redis.call('PUBLISH', ARGV[4], ARGV[5] .. ' ' .. ARGV[1] .. ARGV[2])\n"                 \
-	"end\n"                                                                                    \
 	"for i = 6, #ARGV do\n"                                                                    \
 	"  redis.call('XADD', KEYS[2], 'MAXLEN', '~', " BP_FLEET_STREAM_KEPT                       \
 	", '*', 's', ARGV[i])\n"                                                                   \
+	"end\n"                                                                                    \
+	"redis.call('SET', KEYS[1], ARGV[1] .. ARGV[2], 'PX', ARGV[3])\n"                          \
+	"if ARGV[4] ~= '' then\n"                                                                  \
+	"  redis.call('PUBLISH', ARGV[4], ARGV[5] .. ' ' .. ARGV[1] .. ARGV[2])\n"                 \
 	"end\n"                                                                                    \
 	"return 1\n"
 /*

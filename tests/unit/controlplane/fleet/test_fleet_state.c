@@ -236,6 +236,19 @@ static void entries_belong_to_their_value(void **state)
 		atoi(test_redis_cli(&f->redis, "xlen biplane:plant:s")), 3 + BP_FLEET_ENTRIES_MAX);
 }
 
+/* Redis cannot write the stream: it does not write the value either. */
+static void no_value_without_its_entries(void **state)
+{
+	struct fixture *f = *state;
+	struct iovec e = {(void *)(uintptr_t) "entry", 5};
+
+	start_both(f);
+	(void)test_redis_cli(&f->redis, "set biplane:plant:s x");
+	PUT(f, f->state, "k", "a", 1, .stream = "s", .entries = &e, .n_entries = 1);
+	RUN_UNTIL(f, f->done[BP_FLEET_LOST] == 1);
+	assert_string_equal(test_redis_cli(&f->redis, "exists biplane:plant:k"), "0");
+}
+
 static void a_shared_value_is_compared_by_its_version(void **state)
 {
 	struct fixture *f = *state;
@@ -696,6 +709,7 @@ int main(void)
 		TEST(a_value_is_stored_read_and_deleted),
 		TEST(an_older_write_overwrites_nothing),
 		TEST(entries_belong_to_their_value),
+		TEST(no_value_without_its_entries),
 		TEST(a_shared_value_is_compared_by_its_version),
 		TEST(collapsible_writes_of_a_key_become_one),
 		TEST(writes_wait_while_redis_is_away),
