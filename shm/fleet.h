@@ -3,7 +3,10 @@
 #define BP_SHM_FLEET_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "shm/hash.h"
 
 /* What the control plane shows of the state that it shares with the fleet. */
 
@@ -56,6 +59,7 @@ struct bp_fleet_rule_counters {
 	uint64_t full, too_large, invalid; /* not shared */
 	uint64_t client_full;              /* not shared: the share of one client */
 	uint64_t holds, holds_adopted;     /* changes of this gateway, and of others */
+	uint64_t unstored; /* records that were written before Redis had the states of the client */
 };
 
 /* Of controlplane/health/associations.c. */
@@ -69,6 +73,17 @@ struct bp_fleet_association_counters {
 	uint64_t not_found, invalid, refused; /* not adopted; refused: by a limit of this gateway */
 	uint64_t taken;                       /* sessions that other gateways have adopted */
 };
+
+/* The client of a report of a hold that is lost: a bit in struct bp_shm_shared. IPv6: its
+ * /64. key: secret, so that no client can choose an address with the bit of another one. */
+#define BP_HOLD_CLIENTS 4096u
+#define BP_HOLD_LOST_WORDS (BP_HOLD_CLIENTS / 64)
+static inline uint32_t bp_hold_client(uint64_t key, const uint8_t ip[16], bool ip6)
+{
+	const uint64_t part = ip6 ? bp_load64(ip) : bp_load_part(ip, 4);
+
+	return (uint32_t)(bp_mix64(part ^ key) % BP_HOLD_CLIENTS);
+}
 
 #define BP_FLEET_SERVER_TEXT 64u
 #define BP_FLEET_ERROR_TEXT 256u

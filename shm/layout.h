@@ -191,6 +191,8 @@ struct bp_shm_shared {
 	/* DP workers: the next alarm's id, fetched and added; CP raises it above the spool's last
 	 */
 	_Atomic uint64_t next_alarm_id;
+	/* DP workers set bits, CP takes them: clients with reports of holds that were lost */
+	_Atomic uint64_t holds_lost[BP_HOLD_LOST_WORDS];
 };
 
 struct bp_port_stats {

@@ -66,6 +66,8 @@ struct bp_alarm_store_owner {
 	 * hold. The bytes are untrusted. */
 	void (*state)(void *arg, const void *bytes, size_t len);
 	void (*state_put)(void *arg, const char *uid, enum bp_alarm_state_put result);
+	/* Redis has removed changes of holds before they were read: called before the next ones. */
+	void (*hold_gap)(void *arg);
 	/* A claimed alarm of this gateway, as often as there are; then NULL. */
 	void (*taken)(void *arg, const char *uid);
 	void *arg;
@@ -119,8 +121,6 @@ void bp_alarm_store_poll_states(struct bp_alarm_store *s);
 /* Whether all changes of holds that were stored before the connection, and that are not too old,
  * have been read. */
 bool bp_alarm_store_holds_read(const struct bp_alarm_store *s);
-/* How often Redis had removed changes of holds before they were read. */
-uint32_t bp_alarm_store_hold_gaps(const struct bp_alarm_store *s);
 /* All changes of states and holds that were stored before this time (monotonic) have been read,
  * since the connection; 0: not yet. */
 uint64_t bp_alarm_store_polled_ns(const struct bp_alarm_store *s);

@@ -109,7 +109,6 @@ struct bp_alarm_store {
 	uint64_t checked_ns; /* for timeouts */
 	uint64_t polled_ns;  /* all changes before this time are known; 0: none */
 	uint64_t holds_ns;   /* the same of the holds */
-	uint32_t hold_gaps;
 	/* The changes from before this process. */
 	char replay[BP_ALARM_CHANGE_MAX]; /* the last one that was read; "": none */
 	uint32_t replayed;

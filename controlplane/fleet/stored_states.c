@@ -101,11 +101,6 @@ bool bp_alarm_store_holds_read(const struct bp_alarm_store *s)
 	return s->holds_read;
 }
 
-uint32_t bp_alarm_store_hold_gaps(const struct bp_alarm_store *s)
-{
-	return s->hold_gaps;
-}
-
 uint64_t bp_alarm_store_polled_ns(const struct bp_alarm_store *s)
 {
 	return s->polled_ns < s->holds_ns ? s->polled_ns : s->holds_ns;
@@ -225,7 +220,11 @@ static bool has_gap(const struct bp_alarm_store *s, const struct bp_resp *r)
 void bp_alarm_on_holds(struct bp_alarm_store *s, const struct bp_resp *r, uint64_t sent_ns)
 {
 	s->polling_holds = false;
-	s->hold_gaps += has_gap(s, r);
+	if (has_gap(s, r)) {
+		s->holds_read = false;
+		s->holds_ns = 0;
+		s->owner.hold_gap(s->owner.arg);
+	}
 	if (take_changes(s, r, s->hold, false) == CHANGES_PAGE) {
 		if (bp_alarm_store_ready(s))
 			poll_holds(s);

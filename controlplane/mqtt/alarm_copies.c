@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "controlplane/alarms/envelope.h"
 #include "controlplane/mqtt/copies_internal.h"
+#include "controlplane/mqtt/shared_holds.h"
 #include "controlplane/process/clock.h"
 #include "controlplane/process/ring_events.h"
 
@@ -368,14 +369,14 @@ bool bp_alarm_copies_states_known(struct bp_alarm_copies *c, uint64_t since_ns)
 			bp_alarm_store_poll_states(c->store);
 		return false;
 	}
-	return bp_shared_states_known(c->states);
+	return bp_shared_holds_read(bp_shared_states_holds(c->states)) &&
+	       bp_shared_states_known(c->states);
 }
 
-bool bp_alarm_copies_states_stored(
-	struct bp_alarm_copies *c, const uint8_t ip[16], bool ip6, uint16_t tcp_port)
+bool bp_alarm_copies_states_stored(struct bp_alarm_copies *c, const struct bp_connection_key *k)
 {
 	bp_copies_read_rings(c);
-	return !c->unread && bp_shared_states_stored(c->states, ip, ip6, tcp_port);
+	return !c->unread && bp_shared_states_stored(c->states, k);
 }
 
 struct bp_shared_holds *bp_alarm_copies_holds(struct bp_alarm_copies *c)

@@ -40,8 +40,8 @@ void bp_alarm_copies_free(struct bp_alarm_copies *c);
 bool bp_alarm_copies_states_known(struct bp_alarm_copies *c, uint64_t since_ns);
 /* Reads the rings. Whether Redis has the states of all alarms of this client:
  * bp_shared_states_stored(). */
-bool bp_alarm_copies_states_stored(
-	struct bp_alarm_copies *c, const uint8_t ip[16], bool ip6, uint16_t tcp_port);
+struct bp_connection_key;
+bool bp_alarm_copies_states_stored(struct bp_alarm_copies *c, const struct bp_connection_key *k);
 struct bp_shared_holds;
 struct bp_shared_holds *bp_alarm_copies_holds(struct bp_alarm_copies *c);
 /* Adds an object to the answer of the command status. */

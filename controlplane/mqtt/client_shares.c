@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/mqtt/client_shares.h"
 
-#include "shm/hash.h"
+#include "shm/fleet.h"
 
 uint16_t bp_client_share(const struct bp_client_shares *s, const uint8_t ip[16], bool ip6)
 {
-	const uint64_t part = ip6 ? bp_load64(ip) : bp_load_part(ip, 4);
+	_Static_assert(BP_CLIENT_SHARES == BP_HOLD_CLIENTS, "shared_holds.c: of lost reports");
 
-	return (uint16_t)(bp_mix64(part ^ s->key) % BP_CLIENT_SHARES + 1);
+	return (uint16_t)(bp_hold_client(s->key, ip, ip6) + 1);
 }
 
 enum bp_share bp_client_share_check(

@@ -94,7 +94,7 @@ uint64_t bp_connection_hash(const struct bp_connection_key *k)
 struct pending {
 	struct bp_connections *c;
 	struct bp_export_ref ref;
-	uint64_t connection, upto; /* changes of holds */
+	uint64_t connection, holds; /* of holds: bp_hold_changes.write */
 };
 
 static struct pending *new_pending(struct bp_connections *c, const struct bp_export_ref *ref,
@@ -112,9 +112,9 @@ static void write_done(void *arg, enum bp_fleet_result result)
 	struct pending *p = arg;
 	const struct bp_connection_states *s = &p->c->states;
 
-	if (result == BP_FLEET_STORED && s->changes_stored != NULL)
-		s->changes_stored(s->arg, p->connection, p->upto);
-	else if (result == BP_FLEET_LOST)
+	if (s->changes_written != NULL)
+		s->changes_written(s->arg, p->connection, p->holds, result == BP_FLEET_STORED);
+	if (result == BP_FLEET_LOST)
 		bp_exporter_again(p->c->exporter, &p->ref);
 	else if (result == BP_FLEET_SUPERSEDED)
 		bp_exporter_refused(p->c->exporter, &p->ref);
@@ -138,20 +138,20 @@ static bool write_value(struct bp_connections *c, const struct bp_connection_key
 	return false;
 }
 
-/* Adds the holds that changed since the last record. False: they do not fit. */
+/* Adds the holds that changed since the last record. False: not all fit. */
 static bool add_changes(struct bp_connections *c, struct pending *p, struct bp_fleet_write *w)
 {
 	const struct bp_connection_states *s = &c->states;
+	bool all;
 
 	if (s->changes == NULL)
 		return true;
-	if (!s->changes(s->arg, p->connection, &c->changes))
-		return false;
-	p->upto = c->changes.upto;
+	all = s->changes(s->arg, p->connection, &c->changes);
+	p->holds = c->changes.write;
 	w->stream = c->changes.n != 0 ? "alarms:holds" : NULL;
 	w->entries = c->changes.entry;
 	w->n_entries = c->changes.n;
-	return true;
+	return all;
 }
 
 static void put(void *arg, const struct bp_export_ref *ref, const struct bp_connection_key *k,
@@ -165,9 +165,19 @@ static void put(void *arg, const struct bp_export_ref *ref, const struct bp_conn
 		.done = write_done,
 		.arg = pending};
 
-	if (pending != NULL && add_changes(c, pending, &w) && write_value(c, k, p, n, &w)) {
-		c->counters.stored++;
-		return;
+	if (pending != NULL) {
+		/* in parts: without a position, so that none has only a part of its holds */
+		const bool all = add_changes(c, pending, &w);
+
+		if (write_value(c, k, all ? p : NULL, all ? n : 0, &w)) {
+			c->counters.stored += all;
+			if (!all)
+				bp_exporter_again(c->exporter, ref);
+			return;
+		}
+		if (c->states.changes_written != NULL)
+			c->states.changes_written(
+				c->states.arg, pending->connection, pending->holds, false);
 	}
 	free(pending);
 	bp_exporter_again(c->exporter, ref);
@@ -245,8 +255,11 @@ static void scan(evutil_socket_t fd, short what, void *arg)
 	if (!bp_fleet_state_ready(c->fleet))
 		return;
 	/* another server, or one that was restarted, may have less */
-	if (connects != c->connects)
+	if (connects != c->connects) {
 		bp_exporter_forget(c->exporter);
+		if (c->states.repeat != NULL)
+			c->states.repeat(c->states.arg);
+	}
 	c->connects = connects;
 	if (!bp_exporter_scan(c->exporter, c->shm, bp_mono_ns(), c->lifetime_ns, &sink))
 		c->counters.not_queued++;
@@ -297,6 +310,8 @@ static void answer_known(struct bp_connections *c)
 	const struct bp_connection_states *s = &c->states;
 	struct waiting *w;
 
+	if (!TAILQ_EMPTY(&c->waiting))
+		read_holds(c); /* another connection may have changed a hold since */
 	while ((w = TAILQ_FIRST(&c->waiting)) != NULL) {
 		const bool known = s->known(s->arg, w->read_ns);
 
@@ -379,10 +394,23 @@ static void read_hold(struct bp_connections *c, const void *bytes, uint32_t len)
 		bp_exporter_key(c->shm, &r.place, &k) ? bp_connection_hash(&k) : 0);
 }
 
+/* A worker notes the client before it counts, and counts before the position advances. */
+static void read_lost(struct bp_connections *c)
+{
+	const uint64_t lost = bp_shm_counter(c->shm, BP_C_FLEET_HOLD_NOT_REPORTED);
+	uint64_t clients[BP_HOLD_LOST_WORDS];
+
+	if (lost == c->holds_lost || c->states.holds_lost == NULL)
+		return;
+	c->holds_lost = lost;
+	for (unsigned i = 0; i < BP_HOLD_LOST_WORDS; i++)
+		clients[i] = atomic_exchange(&c->shm->shared->holds_lost[i], 0);
+	c->states.holds_lost(c->states.arg, clients);
+}
+
 /* Changes of holds that workers have reported, or could not report. */
 static void read_holds(struct bp_connections *c)
 {
-	const uint64_t lost = bp_shm_counter(c->shm, BP_C_FLEET_HOLD_NOT_REPORTED);
 
 	for (unsigned w = 0; w < c->shm->workers; w++) {
 		struct bp_ring *ring = &c->shm->adopt_requests[w];
@@ -397,9 +425,7 @@ static void read_holds(struct bp_connections *c)
 			if (size > sizeof(struct bp_connection_key))
 				read_hold(c, p, size);
 	}
-	if (lost != c->holds_lost && c->states.holds_lost != NULL)
-		c->states.holds_lost(c->states.arg);
-	c->holds_lost = lost;
+	read_lost(c);
 }
 
 static void read_requests(void *arg)

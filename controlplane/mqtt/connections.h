@@ -33,13 +33,15 @@ struct bp_connection_states {
 	 * for which the worker waits: what it reads then depends on these states. */
 	bool (*known)(void *arg, uint64_t since_ns);
 	/* Reads the alarms of the workers. Whether Redis has the states of all that this client has
-	 * raised and cleared: if not, its connections have no new record. */
+	 * raised and cleared, and its holds are known: if not, its connections have no new record.
+	 * True also after BP_UNSTORED_NS: then the holds of the connection end. */
 	bool (*stored)(void *arg, const struct bp_connection_key *k);
 	/* As in shared_holds.h; of a connection: bp_connection_hash(). */
 	void (*hold)(void *arg, const void *bytes, uint32_t len, uint64_t connection);
-	void (*holds_lost)(void *arg);
+	void (*holds_lost)(void *arg, const uint64_t *clients);
 	bool (*changes)(void *arg, uint64_t connection, struct bp_hold_changes *out);
-	void (*changes_stored)(void *arg, uint64_t connection, uint64_t upto);
+	void (*changes_written)(void *arg, uint64_t connection, uint64_t write, bool stored);
+	void (*repeat)(void *arg);
 	void (*holds_of)(void *arg, uint64_t connection, bool exact, struct bp_hold_offers *out);
 	void *arg;
 };

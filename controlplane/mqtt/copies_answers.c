@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/mqtt/copies_internal.h"
+#include "controlplane/mqtt/shared_holds.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -145,6 +146,13 @@ static void on_failed(void *arg, enum bp_fleet_error why, const char *text)
 	bp_fleet_state_note_error(c->fleet, why, named);
 }
 
+static void on_hold_gap(void *arg)
+{
+	struct bp_alarm_copies *c = arg;
+
+	bp_shared_holds_gap(bp_shared_states_holds(c->states));
+}
+
 struct bp_alarm_store_owner bp_copies_owner(struct bp_alarm_copies *c)
 {
 	return (struct bp_alarm_store_owner){.up = on_up,
@@ -160,5 +168,6 @@ struct bp_alarm_store_owner bp_copies_owner(struct bp_alarm_copies *c)
 		.taken = on_taken,
 		.state = on_state,
 		.state_put = on_state_put,
+		.hold_gap = on_hold_gap,
 		.arg = c};
 }

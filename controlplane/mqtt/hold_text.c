@@ -32,6 +32,8 @@ bool bp_hold_text_read(const char *text, size_t len, struct bp_hold_text *x)
 			return false;
 	if (!bp_state_hex(text + BP_ALARM_STATE_HEAD + 64, &place))
 		return false;
+	if (place >> 33 != 0)
+		return false;
 	x->dir = (uint32_t)(place >> 32);
 	x->seq = (uint32_t)place;
 	x->topic = text + BP_HOLD_TEXT_HEAD;

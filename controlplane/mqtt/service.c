@@ -58,7 +58,7 @@ static bool states_known(void *copies, uint64_t since_ns)
 
 static bool states_stored(void *copies, const struct bp_connection_key *k)
 {
-	return bp_alarm_copies_states_stored(copies, k->client_ip, k->ip6 != 0, k->client_port);
+	return bp_alarm_copies_states_stored(copies, k);
 }
 
 static void hold_changed(void *copies, const void *bytes, uint32_t len, uint64_t connection)
@@ -66,9 +66,9 @@ static void hold_changed(void *copies, const void *bytes, uint32_t len, uint64_t
 	bp_shared_holds_report(bp_alarm_copies_holds(copies), bytes, len, connection);
 }
 
-static void holds_lost(void *copies)
+static void holds_lost(void *copies, const uint64_t *clients)
 {
-	bp_shared_holds_lost(bp_alarm_copies_holds(copies));
+	bp_shared_holds_lost(bp_alarm_copies_holds(copies), clients);
 }
 
 static bool changes_of(void *copies, uint64_t connection, struct bp_hold_changes *out)
@@ -76,9 +76,14 @@ static bool changes_of(void *copies, uint64_t connection, struct bp_hold_changes
 	return bp_shared_holds_changes(bp_alarm_copies_holds(copies), connection, out);
 }
 
-static void changes_stored(void *copies, uint64_t connection, uint64_t upto)
+static void changes_written(void *copies, uint64_t connection, uint64_t write, bool stored)
 {
-	bp_shared_holds_stored(bp_alarm_copies_holds(copies), connection, upto);
+	bp_shared_holds_written(bp_alarm_copies_holds(copies), connection, write, stored);
+}
+
+static void repeat_holds(void *copies)
+{
+	bp_shared_holds_repeat(bp_alarm_copies_holds(copies));
 }
 
 static void holds_of(void *copies, uint64_t connection, bool exact, struct bp_hold_offers *out)
@@ -98,7 +103,8 @@ static void share_states(struct bp_connections *connections, struct bp_alarm_cop
 						  .hold = hold_changed,
 						  .holds_lost = holds_lost,
 						  .changes = changes_of,
-						  .changes_stored = changes_stored,
+						  .changes_written = changes_written,
+						  .repeat = repeat_holds,
 						  .holds_of = holds_of,
 						  .arg = copies});
 	bp_shared_holds_wait_for(bp_alarm_copies_holds(copies), has_record, connections);
@@ -157,13 +163,23 @@ static int tick(void *state, char *err, size_t err_size)
 	return 0;
 }
 
+/* Redis has the states of the last alarms: records that waited for them can be written. */
+static void copies_drained(void *state)
+{
+	struct mqtt *m = state;
+
+	if (m->connections != NULL)
+		bp_connections_finish(m->connections);
+	m->drained(m->drained_arg);
+}
+
 /* The publisher has read the last alarms. */
 static void publisher_drained(void *state)
 {
 	struct mqtt *m = state;
 
 	if (m->copies != NULL)
-		bp_alarm_copies_drain(m->copies, m->drain_ns, m->drained, m->drained_arg);
+		bp_alarm_copies_drain(m->copies, m->drain_ns, copies_drained, m);
 	else
 		m->drained(m->drained_arg);
 }

@@ -159,13 +159,14 @@ static bool set_own(struct bp_shared_holds *h, struct bp_shared_hold *e,
 	e->seq = r->place.seq;
 	e->dir = r->place.dir;
 	e->change = ++h->changes;
+	e->write = 0;
 	e->own = true;
 	set_connection(h, e, connection);
 	withdraw(h, e);
 	return true;
 }
 
-static void become_due(struct bp_shared_holds *h, struct bp_shared_hold *e)
+void bp_hold_become_due(struct bp_shared_holds *h, struct bp_shared_hold *e)
 {
 	if (e->list == BP_HOLDS_DUE)
 		return;
@@ -197,7 +198,7 @@ static void change(struct bp_shared_holds *h, const struct bp_hold_report *r, co
 	if (e->client != client && has_share(h, client))
 		bp_hold_set_client(h, e, client);
 	if (set_own(h, e, r, connection))
-		become_due(h, e);
+		bp_hold_become_due(h, e);
 }
 
 void bp_shared_holds_report(
@@ -220,6 +221,13 @@ void bp_shared_holds_report(
 	h->owner.counters->invalid++;
 }
 
+/* A hold without a share is of an unknown client. */
+static bool is_lost(const struct bp_shared_holds *h, uint16_t client)
+{
+	return client == 0 || (h->lost[(client - 1) / 64] >> (client - 1) % 64 & 1) != 0;
+}
+
+/* Of clients whose reports were lost, or all of an earlier process. */
 static void end_own(struct bp_shared_holds *h, bool only_earlier)
 {
 	struct bp_shared_hold *e, *next;
@@ -227,18 +235,31 @@ static void end_own(struct bp_shared_holds *h, bool only_earlier)
 	for (unsigned i = 0; i < BP_HOLDS_LISTS; i++)
 		for (e = TAILQ_FIRST(&h->list[i]); e != NULL; e = next) {
 			next = TAILQ_NEXT(e, entry);
-			if (!e->own || e->hold == 0 || (only_earlier && e->change != 0))
-				continue;
-			e->hold = 0;
-			e->number++;
-			e->change = ++h->changes;
-			become_due(h, e);
+			if (e->own && (only_earlier ? e->change == 0 : is_lost(h, e->client)))
+				bp_hold_end(h, e);
 		}
 }
 
-void bp_shared_holds_lost(struct bp_shared_holds *h)
+/* A walk over all holds, so not for each report. */
+static void end_lost(struct bp_shared_holds *h)
 {
+	if (!h->any_lost)
+		return;
 	end_own(h, false);
+	memset(h->lost, 0, sizeof(h->lost));
+	h->any_lost = false;
+}
+
+void bp_shared_holds_lost(struct bp_shared_holds *h, const uint64_t clients[BP_HOLD_LOST_WORDS])
+{
+	for (unsigned i = 0; i < BP_HOLD_LOST_WORDS; i++)
+		h->lost[i] |= clients[i];
+	h->any_lost = true;
+}
+
+bool bp_shared_holds_complete(const struct bp_shared_holds *h, const uint8_t ip[16], bool ip6)
+{
+	return !h->any_lost || !is_lost(h, bp_client_share(&h->shares, ip, ip6));
 }
 
 /* ---- in Redis ---- */
@@ -330,13 +351,13 @@ static void send_due(struct bp_shared_holds *h, struct bp_alarm_store *store)
  */
 static void end_unread(struct bp_shared_holds *h)
 {
-	struct bp_shared_hold *e;
+	struct bp_shared_hold *e, *next;
 
-	TAILQ_FOREACH(e, &h->list[BP_HOLDS_KNOWN], entry)
-	{
+	for (e = TAILQ_FIRST(&h->list[BP_HOLDS_KNOWN]); e != NULL; e = next) {
+		next = TAILQ_NEXT(e, entry);
 		if (e->own || e->hold == 0 || e->generation == h->generation)
 			continue;
-		e->hold = 0;
+		bp_hold_end(h, e);
 		offer(h, e);
 	}
 	/* an earlier process may have read reports that it did not send */
@@ -345,17 +366,18 @@ static void end_unread(struct bp_shared_holds *h)
 	h->begun = true;
 }
 
-/* The next server may lack them. */
-static void repeat_own(struct bp_shared_holds *h)
+/* Ends, too: a replica can have the hold of before. */
+void bp_shared_holds_repeat(struct bp_shared_holds *h)
 {
 	struct bp_shared_hold *e, *next;
 
 	for (e = TAILQ_FIRST(&h->list[BP_HOLDS_KNOWN]); e != NULL; e = next) {
 		next = TAILQ_NEXT(e, entry);
-		if (!e->own || e->hold == 0)
+		if (!e->own)
 			continue;
 		e->number++;
-		become_due(h, e);
+		e->write = 0;
+		bp_hold_become_due(h, e);
 	}
 }
 
@@ -372,19 +394,11 @@ static void expire(struct bp_shared_holds *h)
 		drop(h, e);
 }
 
-static void read_again(struct bp_shared_holds *h)
-{
-	h->read = false;
-	h->generation++;
-}
-
 void bp_shared_holds_tick(struct bp_shared_holds *h, struct bp_alarm_store *store)
 {
 	const bool read = bp_alarm_store_holds_read(store);
 
-	if (h->gaps != bp_alarm_store_hold_gaps(store))
-		read_again(h);
-	h->gaps = bp_alarm_store_hold_gaps(store);
+	end_lost(h);
 	if (read && !h->read)
 		end_unread(h);
 	h->read = read;
@@ -392,10 +406,21 @@ void bp_shared_holds_tick(struct bp_shared_holds *h, struct bp_alarm_store *stor
 	expire(h);
 }
 
+void bp_shared_holds_gap(struct bp_shared_holds *h)
+{
+	h->read = false;
+	h->generation++;
+}
+
 void bp_shared_holds_down(struct bp_shared_holds *h)
 {
-	read_again(h);
-	repeat_own(h);
+	bp_shared_holds_gap(h);
+	bp_shared_holds_repeat(h);
+}
+
+bool bp_shared_holds_read(const struct bp_shared_holds *h)
+{
+	return h->read;
 }
 
 bool bp_shared_holds_offer(struct bp_shared_holds *h, uint64_t *offered_to)

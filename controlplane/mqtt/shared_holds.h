@@ -26,7 +26,7 @@ struct bp_stream_place;
 struct bp_hold_changes {
 	struct iovec entry[BP_FLEET_ENTRIES_MAX];
 	unsigned n;
-	uint64_t upto; /* for bp_shared_holds_stored() */
+	uint64_t write; /* for bp_shared_holds_written() */
 	char text[BP_FLEET_ENTRIES_BYTES];
 };
 /* The holds of a connection as offers, for its worker. */
@@ -59,23 +59,37 @@ void bp_shared_holds_free(struct bp_shared_holds *h);
  * bp_connection_hash(); 0: of no connection, or of one that has ended. */
 void bp_shared_holds_report(
 	struct bp_shared_holds *h, const void *bytes, uint32_t len, uint64_t connection);
-/* Reports were lost: holds of this gateway that are in progress are unknown, so they end. */
-void bp_shared_holds_lost(struct bp_shared_holds *h);
-/* What Redis lacks of this connection. False: it is too much for one write (counted). */
+/* Reports of these clients were lost, a bit for each bp_hold_client(): their holds that are in
+ * progress are unknown, so they end with the next tick. */
+void bp_shared_holds_lost(struct bp_shared_holds *h, const uint64_t clients[BP_HOLD_LOST_WORDS]);
+/* Whether they have ended: until then, no position of a connection of this client is written. */
+bool bp_shared_holds_complete(const struct bp_shared_holds *h, const uint8_t ip[16], bool ip6);
+/* The holds of a connection end for all gateways. */
+void bp_shared_holds_end(struct bp_shared_holds *h, uint64_t connection);
+/* What Redis lacks of this connection. False: it is too much for one write (counted); *out has a
+ * part of it, which no position may follow before the rest. */
 bool bp_shared_holds_changes(
 	struct bp_shared_holds *h, uint64_t connection, struct bp_hold_changes *out);
-/* Redis has the changes. */
-void bp_shared_holds_stored(struct bp_shared_holds *h, uint64_t connection, uint64_t upto);
+/* stored: Redis has the changes; else the write has failed, or another one has replaced it. */
+void bp_shared_holds_written(
+	struct bp_shared_holds *h, uint64_t connection, uint64_t write, bool stored);
+/* Positions are written again to a server that may lack the holds of this gateway: so are they. */
+void bp_shared_holds_repeat(struct bp_shared_holds *h);
 /* The holds that are known of a connection. exact: all that Redis has are known; else they end, and
  * so do those that are too many for *out. */
 void bp_shared_holds_of(
 	struct bp_shared_holds *h, uint64_t connection, bool exact, struct bp_hold_offers *out);
 /* A change in Redis: untrusted. */
 void bp_shared_holds_state(struct bp_shared_holds *h, const void *bytes, size_t len);
+/* Redis has removed changes before they were read: those that it still has follow. */
+void bp_shared_holds_gap(struct bp_shared_holds *h);
 /* There is no connection: all changes will be read again. */
 void bp_shared_holds_down(struct bp_shared_holds *h);
 /* Sends what is due. */
 void bp_shared_holds_tick(struct bp_shared_holds *h, struct bp_alarm_store *store);
+/* Whether all changes in Redis have been read since the connection, or since a gap, and what was
+ * not read has ended. */
+bool bp_shared_holds_read(const struct bp_shared_holds *h);
 /* Offers to the worker what others have changed, once all changes have been read. False: not yet,
  * or its ring is full. *offered_to: the end of the last offer in the ring. */
 bool bp_shared_holds_offer(struct bp_shared_holds *h, uint64_t *offered_to);

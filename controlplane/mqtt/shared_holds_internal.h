@@ -23,6 +23,7 @@ struct bp_shared_hold {
 	struct bp_shared_hold *next; /* of the same bucket */
 	uint64_t connection;         /* whose packet has made the last change; 0: of none */
 	uint64_t change;             /* of this gateway: of the counter */
+	uint64_t write;              /* the one on its way that has the change; 0: none */
 	uint32_t seq;                /* of that packet */
 	uint32_t dir, generation;
 	uint64_t rule_uid, hold;
@@ -51,9 +52,10 @@ struct bp_shared_holds {
 	bool (*recorded)(void *arg, const struct bp_stream_place *p); /* NULL: none has a record */
 	void *recorded_arg;
 	struct bp_connection_holds of_connection[BP_HOLDS_CONNECTIONS];
-	uint64_t changes;
-	uint32_t generation; /* of the connection to Redis */
-	uint32_t gaps;       /* of the store */
+	uint64_t changes, writes;
+	uint64_t lost[BP_HOLD_LOST_WORDS]; /* of clients whose holds end at the next tick */
+	bool any_lost;
+	uint32_t generation; /* of the connection to Redis, or after a gap */
 	uint32_t n;
 	bool read;  /* all changes in Redis, since the connection */
 	bool begun; /* read for the first time */
@@ -68,6 +70,7 @@ static inline struct bp_connection_holds *bp_holds_of_connection(
 /* ---- shared_holds.c ---- */
 
 void bp_hold_move(struct bp_shared_holds *h, struct bp_shared_hold *e, enum bp_holds_list list);
+void bp_hold_become_due(struct bp_shared_holds *h, struct bp_shared_hold *e);
 /* client: 0: none has it in its share. */
 void bp_hold_set_client(struct bp_shared_holds *h, struct bp_shared_hold *e, uint16_t client);
 
@@ -75,6 +78,8 @@ void bp_hold_set_client(struct bp_shared_holds *h, struct bp_shared_hold *e, uin
 
 /* out: BP_HOLD_TEXT_HEAD, the topic and one byte; returns the length of the text. */
 size_t bp_hold_write(const struct bp_shared_holds *h, const struct bp_shared_hold *e, char *out);
+/* Ends it for all gateways, also a hold of another one: its next record is written by this one. */
+void bp_hold_end(struct bp_shared_holds *h, struct bp_shared_hold *e);
 /* It is sent, or Redis has it. */
 void bp_hold_became_known(struct bp_shared_holds *h, struct bp_shared_hold *e);
 struct bp_state_offer bp_hold_offer(

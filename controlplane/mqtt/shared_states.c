@@ -13,12 +13,14 @@
 #include "config/config.h"
 #include "controlplane/fleet/alarm_store.h"
 #include "controlplane/mqtt/client_shares.h"
+#include "controlplane/mqtt/connections.h"
 #include "controlplane/mqtt/rule_keys.h"
 #include "controlplane/mqtt/shared_holds.h"
 #include "controlplane/mqtt/state_text.h"
 #include "controlplane/process/clock.h"
 #include "daemon/log.h"
 #include "proto/mqtt/mqtt.h"
+#include "services/mqtt/connection_record.h"
 #include "shm/hash.h"
 #include "shm/layout.h"
 #include "shm/mqtt/mqtt_tables.h"
@@ -53,6 +55,7 @@ struct pair {
 	bool raised, offered; /* offered: it is in the list of offers */
 	bool refused;         /* this state was: it is counted */
 	bool repeated;        /* SENT: from REPEAT */
+	uint16_t sends;       /* that are not answered yet */
 	uint16_t client;      /* that has raised it here: its share; 0: none */
 	uint16_t unstored;    /* in TO_SEND and SENT: 1 + the place of its client; 0: none */
 	uint16_t topic_len;
@@ -62,11 +65,16 @@ struct pair {
 
 TAILQ_HEAD(pairs, pair);
 
+struct unstored {
+	uint64_t since_ns;
+	uint32_t n; /* pairs */
+};
+
 struct bp_shared_states {
 	struct bp_shm *shm;
 	struct bp_rule_keys by_uid, by_name; /* by_name: hashes */
 	struct bp_shared_holds *holds;
-	uint32_t unstored[UNSTORED]; /* pairs */
+	struct unstored unstored[UNSTORED];
 	struct pairs list[LISTS], offers;
 	struct bp_client_shares shares; /* of the pairs that were raised here */
 	struct pair **bucket;
@@ -107,10 +115,10 @@ static uint32_t unstored_of(
 static void set_unstored(struct bp_shared_states *s, struct pair *p, uint16_t unstored)
 {
 	if (p->unstored != 0)
-		s->unstored[p->unstored - 1]--;
+		s->unstored[p->unstored - 1].n--;
 	p->unstored = unstored;
-	if (unstored != 0)
-		s->unstored[unstored - 1]++;
+	if (unstored != 0 && s->unstored[unstored - 1].n++ == 0)
+		s->unstored[unstored - 1].since_ns = bp_mono_ns();
 }
 
 static void move(struct bp_shared_states *s, struct pair *p, enum list list)
@@ -364,6 +372,7 @@ void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *st
 		memcpy(text + TEXT_HEAD, p->topic, p->topic_len);
 		p->repeated = p->list == REPEAT;
 		move(s, p, SENT);
+		p->sends++;
 		s->in_flight++;
 		bp_alarm_store_put_state(store, p->uid, text, TEXT_HEAD + (size_t)p->topic_len);
 	}
@@ -374,10 +383,21 @@ struct bp_shared_holds *bp_shared_states_holds(struct bp_shared_states *s)
 	return s->holds;
 }
 
-bool bp_shared_states_stored(
-	const struct bp_shared_states *s, const uint8_t ip[16], bool ip6, uint16_t tcp_port)
+bool bp_shared_states_stored(struct bp_shared_states *s, const struct bp_connection_key *k)
 {
-	return s->unstored[unstored_of(s, ip, ip6, tcp_port)] == 0;
+	const struct unstored *u =
+		&s->unstored[unstored_of(s, k->client_ip, k->ip6, k->client_port)];
+
+	if (!bp_shared_holds_complete(s->holds, k->client_ip, k->ip6))
+		return false;
+	if (u->n == 0)
+		return true;
+	if (bp_mono_ns() - u->since_ns < BP_UNSTORED_NS)
+		return false;
+	/* values that count are of a state that the others do not have */
+	bp_shared_holds_end(s->holds, bp_connection_hash(k));
+	s->counters.unstored++;
+	return true;
 }
 
 bool bp_shared_states_behind(const struct bp_shared_states *s)
@@ -403,11 +423,11 @@ static void refuse(struct bp_shared_states *s, struct pair *p, bool ahead)
 void bp_shared_states_put(
 	struct bp_shared_states *s, const char *uid, enum bp_alarm_state_put result)
 {
-	struct pair *p = TAILQ_FIRST(&s->list[SENT]);
+	struct pair *p = find(s, uid);
 
 	s->in_flight--;
-	/* it may have changed since it was sent */
-	if (p == NULL || strcmp(p->uid, uid) != 0)
+	/* it may have changed since it was sent, and be sent again */
+	if (p == NULL || p->sends == 0 || --p->sends != 0 || p->list != SENT)
 		return;
 	if (result == BP_ALARM_STATE_STORED)
 		move(s, p, p->raised ? RAISED : CLEARED);
@@ -449,6 +469,9 @@ void bp_shared_states_down(struct bp_shared_states *s)
 	struct pair *p;
 
 	s->in_flight = 0;
+	for (unsigned i = 0; i < LISTS; i++)
+		TAILQ_FOREACH(p, &s->list[i], entry)
+	p->sends = 0;
 	bp_shared_holds_down(s->holds);
 	while ((p = TAILQ_FIRST(&s->list[SENT])) != NULL)
 		move(s, p, p->repeated ? REPEAT : TO_SEND);
@@ -596,17 +619,18 @@ void bp_shared_states_free(struct bp_shared_states *s)
 void bp_shared_states_status(const struct bp_shared_states *s, json_t *answer)
 {
 	json_object_set_new(answer, "fleet_states",
-		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "pairs",
-			(json_int_t)s->n, "raised", (json_int_t)s->counters.raised, "cleared",
-			(json_int_t)s->counters.cleared, "adopted", (json_int_t)s->counters.adopted,
-			"conflicts", (json_int_t)s->counters.conflicts, "full",
-			(json_int_t)s->counters.full, "too_large",
-			(json_int_t)s->counters.too_large, "invalid",
+		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+			"pairs", (json_int_t)s->n, "raised", (json_int_t)s->counters.raised,
+			"cleared", (json_int_t)s->counters.cleared, "adopted",
+			(json_int_t)s->counters.adopted, "conflicts",
+			(json_int_t)s->counters.conflicts, "full", (json_int_t)s->counters.full,
+			"too_large", (json_int_t)s->counters.too_large, "invalid",
 			(json_int_t)s->counters.invalid, "client_full",
 			(json_int_t)s->counters.client_full, "hold_pairs",
 			(json_int_t)bp_shared_holds_number(s->holds), "holds",
 			(json_int_t)s->counters.holds, "holds_adopted",
-			(json_int_t)s->counters.holds_adopted));
+			(json_int_t)s->counters.holds_adopted, "unstored",
+			(json_int_t)s->counters.unstored));
 }
 
 void bp_shared_states_show(struct bp_shared_states *s)

@@ -37,9 +37,12 @@ void bp_shared_states_put(
 	struct bp_shared_states *s, const char *uid, enum bp_alarm_state_put result);
 /* Sends changes to Redis. */
 void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *store);
-/* Whether Redis has the states of all alarms of this client that were read, or has refused them. */
-bool bp_shared_states_stored(
-	const struct bp_shared_states *s, const uint8_t ip[16], bool ip6, uint16_t tcp_port);
+/* Whether Redis has the states of all alarms of this client that were read, or has refused them,
+ * and the holds of the client are known. Also true if the states lack for BP_UNSTORED_NS (counted):
+ * then the holds of the connection end. */
+#define BP_UNSTORED_NS 5000000000ull
+struct bp_connection_key;
+bool bp_shared_states_stored(struct bp_shared_states *s, const struct bp_connection_key *k);
 /* Offers states to the worker. False: another answer to a worker may be read before some of them.
  */
 bool bp_shared_states_known(struct bp_shared_states *s);

@@ -75,6 +75,8 @@ struct again {
 struct bp_fleet_worker {
 	struct bp_ring *requests, *offers;
 	struct bp_fleet_changes *changes;
+	_Atomic uint64_t *holds_lost;
+	uint64_t client_key;           /* for bp_hold_client() */
 	uint64_t cursor;               /* in the offers */
 	uint32_t first, n;             /* of `asked`, oldest first; answered ones too */
 	uint32_t again_first, n_again; /* of `again`, the same */
@@ -94,6 +96,8 @@ struct bp_fleet_worker *bp_fleet_worker_create(struct bp_shm *shm, unsigned work
 	w->requests = &shm->adopt_requests[worker];
 	w->offers = &shm->adopt_offers[worker];
 	w->cursor = bp_ring_tail(w->offers);
+	w->holds_lost = shm->shared->holds_lost;
+	w->client_key = shm->global->hash_key[0];
 	w->changes = bp_fleet_changes_open(shm);
 	if (w->changes == NULL) {
 		free(w);
@@ -112,6 +116,15 @@ struct bp_fleet_changes *bp_fleet_changes_of(const struct bp_mqtt_worker *in)
 struct bp_ring *bp_fleet_requests(const struct bp_mqtt_worker *in)
 {
 	return in->fleet->requests;
+}
+
+void bp_fleet_hold_lost(struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	const uint32_t client =
+		bp_hold_client(in->fleet->client_key, f->client_ip, (f->flags & BP_FLOW_IP6) != 0);
+
+	atomic_fetch_or(&in->fleet->holds_lost[client / 64], (uint64_t)1 << client % 64);
+	bp_tally(in, BP_C_FLEET_HOLD_NOT_REPORTED);
 }
 
 void bp_connection_key_of(const struct bp_flow *f, struct bp_connection_key *k)

@@ -76,6 +76,8 @@ struct bp_fleet_changes *bp_fleet_changes_open(struct bp_shm *shm);
 struct bp_fleet_changes *bp_fleet_changes_of(const struct bp_mqtt_worker *in);
 /* The ring to the control plane. */
 struct bp_ring *bp_fleet_requests(const struct bp_mqtt_worker *in);
+/* A report of a hold of this client is lost (counted): the control plane ends its holds. */
+void bp_fleet_hold_lost(struct bp_mqtt_worker *in, const struct bp_flow *f);
 /* Reads answers, and gives up on those that are missing. Also where nothing is shared. */
 void bp_fleet_tick(struct bp_mqtt_worker *in);
 

@@ -206,7 +206,7 @@ static void report_end(struct bp_mqtt_worker *in, const struct bp_flow *f,
 	struct bp_hold_report *r = reserve(bp_fleet_requests(in), o->topic_len, &mark);
 
 	if (r == NULL) {
-		bp_tally(in, BP_C_FLEET_HOLD_NOT_REPORTED);
+		bp_fleet_hold_lost(in, f);
 		return;
 	}
 	*r = (struct bp_hold_report){.rule_uid = o->rule_uid,
@@ -227,19 +227,25 @@ static void apply_hold(struct bp_mqtt_worker *in, struct bp_flow *f, struct bp_s
 	const uint8_t *topic, bool exact)
 {
 	const struct bp_rule *rule = rule_of(in->rules, o);
+	const uint64_t topic_hash = bp_topic_hash(in, topic, o->topic_len);
+	bool outdated;
 
 	if (rule == NULL) {
 		bp_tally(in, BP_C_FLEET_STATE_NO_RULE);
 		return;
 	}
-	if (!exact && o->hold != 0) {
+	/* another connection may have changed it here since, or the clocks differ; an equal number
+	 * is the same change */
+	outdated = is_outdated(in, HOLDS, rule, topic_hash, o->transition + 1);
+	exact = exact && !outdated;
+	if (!exact && (o->hold != 0 || outdated)) {
 		o->hold = 0;
 		bp_tally(in, BP_C_FLEET_HOLD_ENDED);
 		report_end(in, f, o, topic);
 	}
-	remember(in, HOLDS, rule, bp_topic_hash(in, topic, o->topic_len),
+	remember(in, HOLDS, rule, topic_hash,
 		exact ? o->transition : in->now_ns >> BP_TRANSITION_SHIFT);
-	(void)adopt_state(in, rule, o, bp_topic_hash(in, topic, o->topic_len));
+	(void)adopt_state(in, rule, o, topic_hash);
 }
 
 void bp_fleet_apply_holds(struct bp_mqtt_worker *in, struct bp_flow *f,
@@ -279,9 +285,14 @@ void bp_fleet_hold_changed(struct bp_mqtt_worker *in, const struct bp_rule *rule
 		!bp_rule_hold_changed(rule, undo, topic_hash, in->mono_ns, &hold))
 		return;
 	remember(in, HOLDS, rule, topic_hash, in->now_ns >> BP_TRANSITION_SHIFT);
-	if (p->topic_len == 0 || p->topic_len > BP_STATE_TOPIC_MAX ||
-		(r = reserve(ring, p->topic_len, &mark)) == NULL) {
-		bp_tally(in, BP_C_FLEET_HOLD_NOT_REPORTED);
+	/* never shared: the others have no hold of it that would have to end */
+	if (p->topic_len == 0 || p->topic_len > BP_STATE_TOPIC_MAX) {
+		bp_tally(in, BP_C_FLEET_HOLD_TOPIC_TOO_LONG);
+		return;
+	}
+	r = reserve(ring, p->topic_len, &mark);
+	if (r == NULL) {
+		bp_fleet_hold_lost(in, of->flow);
 		return;
 	}
 	if (rule->hold == BP_HOLD_TIME && hold != 0)

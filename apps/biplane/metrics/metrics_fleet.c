@@ -83,7 +83,7 @@ static void read_rules(struct bp_metrics *m, const struct bp_metric *row)
 		{"adopted", RULE(adopted)}, {"conflict", RULE(conflicts)}, {"full", RULE(full)},
 		{"too_large", RULE(too_large)}, {"invalid", RULE(invalid)},
 		{"client_full", RULE(client_full)}, {"hold", RULE(holds)},
-		{"hold_adopted", RULE(holds_adopted)}};
+		{"hold_adopted", RULE(holds_adopted)}, {"unstored", RULE(unstored)}};
 
 	for (size_t i = 0; shares(m) && i < sizeof(list) / sizeof(list[0]); i++)
 		bp_metric_count(m, BP_LABELS({row->labels, list[i].label}),

@@ -113,7 +113,8 @@ static json_t *alarm_states(const struct bp_shm_fleet *f)
 		{"adopted", AT(adopted)}, {"conflict", AT(conflicts)}, {"hold", AT(holds)},
 		{"hold_adopted", AT(holds_adopted)}};
 	static const struct named not_shared[] = {{"full", AT(full)}, {"too_large", AT(too_large)},
-		{"invalid", AT(invalid)}, {"client_full", AT(client_full)}};
+		{"invalid", AT(invalid)}, {"client_full", AT(client_full)},
+		{"unstored", AT(unstored)}};
 
 	return json_pack("{so so so}", "pairs", number(load(&f->pairs)), "changes",
 		counters(&f->rules, changes, N(changes)), "not_shared",

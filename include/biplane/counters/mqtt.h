@@ -371,6 +371,8 @@
 		"changes of holds by other gateways of the fleet")                                 \
 	X(FLEET_HOLD_NOT_REPORTED, RULE, "states_fleet_hold_not_reported",                         \
 		"changes of holds not shared: ring to the control plane half full")                \
+	X(FLEET_HOLD_TOPIC_TOO_LONG, RULE, "states_fleet_hold_topic_too_long",                     \
+		"changes of holds not shared: topic over 4096 bytes")                              \
 	X(FLEET_HOLD_ENDED, RULE, "states_fleet_hold_ended",                                       \
 		"holds of other gateways ended: values of the connection were not read")           \
 	X(FLEET_STATE_NO_RULE, RULE, "states_fleet_no_rule",                                       \

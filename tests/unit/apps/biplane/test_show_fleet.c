@@ -54,7 +54,8 @@ static void share_state(void)
 		.invalid = 34,
 		.client_full = 37,
 		.holds = 38,
-		.holds_adopted = 39};
+		.holds_adopted = 39,
+		.unstored = 43};
 	f->associations = (struct bp_fleet_association_counters){.stored = 40,
 		.too_large = 41,
 		.requests = 42,
@@ -167,7 +168,8 @@ static void alarms_and_their_states(void **state)
 		"pairs         36\n"
 		"changes       raised 28, cleared 29, adopted 30, conflict 31, hold 38, "
 		"hold_adopted 39\n"
-		"not shared    full 32, too_large 33, invalid 34, client_full 37\n"));
+		"not shared    full 32, too_large 33, invalid 34, client_full 37, "
+		"unstored 43\n"));
 	free(text);
 	atomic_store(&shm.control->fleet.leased, 0);
 	v = collect(&bp_show_fleet);

@@ -77,6 +77,11 @@ static inline void on_put(void *arg, const char *uid, enum bp_alarm_state_put re
 	bp_shared_states_put(((struct gateway *)arg)->states, uid, result);
 }
 
+static inline void on_gap(void *arg)
+{
+	bp_shared_holds_gap(bp_shared_states_holds(((struct gateway *)arg)->states));
+}
+
 static inline struct bp_rule_spec rule(const char *name, uint8_t repeat)
 {
 	struct bp_rule_spec r = rig_rule(name, "t/#", BP_COND_GT, 80),
@@ -108,6 +113,7 @@ static inline void start_control(struct fixture *f, unsigned i)
 		.failed = on_failed,
 		.state = on_state,
 		.state_put = on_put,
+		.hold_gap = on_gap,
 		.arg = g};
 	char name[8], err[512];
 

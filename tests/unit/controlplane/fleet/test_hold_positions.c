@@ -22,7 +22,8 @@ static bool known(void *arg, uint64_t since_ns)
 		bp_alarm_store_poll_states(p->g->store);
 		return false;
 	}
-	return bp_shared_states_known(p->g->states);
+	return bp_shared_holds_read(bp_shared_states_holds(p->g->states)) &&
+	       bp_shared_states_known(p->g->states);
 }
 
 static bool is_stored(void *arg, const struct bp_connection_key *k)
@@ -30,18 +31,24 @@ static bool is_stored(void *arg, const struct bp_connection_key *k)
 	struct part *p = arg;
 
 	(void)take_alarm(p->g);
-	return bp_shared_states_stored(p->g->states, k->client_ip, k->ip6, k->client_port);
+	return bp_shared_states_stored(p->g->states, k);
 }
+
+/* The last report. */
+static struct bp_hold_report last;
+static uint64_t last_connection;
 
 static void on_hold(void *arg, const void *bytes, uint32_t len, uint64_t connection)
 {
+	memcpy(&last, bytes, sizeof(last));
+	last_connection = connection;
 	bp_shared_holds_report(
 		bp_shared_states_holds(((struct part *)arg)->g->states), bytes, len, connection);
 }
 
-static void on_lost(void *arg)
+static void on_lost(void *arg, const uint64_t *clients)
 {
-	bp_shared_holds_lost(bp_shared_states_holds(((struct part *)arg)->g->states));
+	bp_shared_holds_lost(bp_shared_states_holds(((struct part *)arg)->g->states), clients);
 }
 
 static bool changes(void *arg, uint64_t connection, struct bp_hold_changes *out)
@@ -50,10 +57,15 @@ static bool changes(void *arg, uint64_t connection, struct bp_hold_changes *out)
 		bp_shared_states_holds(((struct part *)arg)->g->states), connection, out);
 }
 
-static void changes_stored(void *arg, uint64_t connection, uint64_t upto)
+static void changes_written(void *arg, uint64_t connection, uint64_t write, bool done)
 {
-	bp_shared_holds_stored(
-		bp_shared_states_holds(((struct part *)arg)->g->states), connection, upto);
+	bp_shared_holds_written(
+		bp_shared_states_holds(((struct part *)arg)->g->states), connection, write, done);
+}
+
+static void repeat(void *arg)
+{
+	bp_shared_holds_repeat(bp_shared_states_holds(((struct part *)arg)->g->states));
 }
 
 static void holds_of(void *arg, uint64_t connection, bool exact, struct bp_hold_offers *out)
@@ -85,7 +97,8 @@ static void open_part(struct fixture *f, unsigned i)
 						     .hold = on_hold,
 						     .holds_lost = on_lost,
 						     .changes = changes,
-						     .changes_stored = changes_stored,
+						     .changes_written = changes_written,
+						     .repeat = repeat,
 						     .holds_of = holds_of,
 						     .arg = p});
 	bp_shared_holds_wait_for(bp_shared_states_holds(p->g->states), recorded, p->connections);
@@ -269,6 +282,19 @@ static void hold_ends_with_values_that_nobody_reads(void **state)
 	assert_int_equal(take_alarm(part[1].g).state, 0);
 }
 
+static uint32_t client_of(const uint8_t ip[16])
+{
+	return bp_hold_client(one.shm.global->hash_key[0], ip, false);
+}
+
+static void lose_report(const uint8_t ip[16])
+{
+	const uint32_t client = client_of(ip);
+
+	atomic_fetch_or(&one.shm.shared->holds_lost[client / 64], (uint64_t)1 << client % 64);
+	one.shm.counters[0].v[BP_C_FLEET_HOLD_NOT_REPORTED]++;
+}
+
 /* Reports of a worker are lost: what the control plane does not know is not shared. */
 static void hold_ends_with_a_report_that_is_lost(void **state)
 {
@@ -277,11 +303,118 @@ static void hold_ends_with_a_report_that_is_lost(void **state)
 
 	send_until_stored(f, &c, "81");
 	send_until_stored(f, &c, "82");
-	one.shm.counters[0].v[BP_C_FLEET_HOLD_NOT_REPORTED]++;
+	lose_report(last.client_ip);
 	publish_alias(&one, &c, "t/y", 4, "1");
 	UNTIL(f, bp_alarm_store_holds_read(part[1].g->store) && number(part[0].g, "holds") >= 3);
 	kill_gateway(f, 0);
 	assert_int_equal(state_after(f, &c, "83"), 0);
+}
+
+/* The reports of another client do not concern it. */
+static void hold_continues_with_a_lost_report_of_another_client(void **state)
+{
+	struct fixture *f = *state;
+	struct peer c = connect_client(f);
+	uint8_t other[16];
+	const uint64_t end = test_now_ns() + TEST_DEADLINE_NS;
+
+	send_until_stored(f, &c, "81");
+	memcpy(other, last.client_ip, sizeof(other));
+	do
+		other[3]++;
+	while (client_of(other) == client_of(last.client_ip) && test_now_ns() < end);
+	lose_report(other);
+	send_until_stored(f, &c, "82");
+	assert_int_equal(atomic_load(&one.shm.shared->holds_lost[client_of(other) / 64]), 0);
+	step(f);
+	kill_gateway(f, 0);
+	assert_int_equal(state_after(f, &c, "83"), BP_ALARM_RAISED);
+}
+
+static uint64_t positions(unsigned i)
+{
+	json_t *answer = json_object();
+	uint64_t n;
+
+	bp_connections_status(part[i].connections, answer);
+	n = (uint64_t)json_integer_value(
+		json_object_get(json_object_get(answer, "fleet_connections"), "stored"));
+	json_decref(answer);
+	return n;
+}
+
+/* More holds than one write has: they get to Redis in parts, and then the position. */
+static void many_holds_are_stored_in_parts(void **state)
+{
+	struct fixture *f = *state;
+	struct peer c = connect_client(f);
+	struct {
+		struct bp_hold_report r;
+		char topic[200];
+	} x;
+	uint64_t before;
+
+	send_until_stored(f, &c, "81");
+	x.r = last;
+	x.r.topic_len = sizeof(x.topic);
+	memset(x.topic, 'x', sizeof(x.topic));
+	for (unsigned i = 0; i < 600; i++) {
+		x.topic[0] = (char)('a' + i % 26);
+		x.topic[1] = (char)('a' + i / 26);
+		bp_shared_holds_report(bp_shared_states_holds(part[0].g->states), &x,
+			(uint32_t)(sizeof(x.r) + sizeof(x.topic)), last_connection);
+	}
+	before = positions(0);
+	send_value(0, &c, "82");
+	UNTIL(f, positions(0) > before);
+	assert_int_equal(number(part[0].g, "hold_pairs"), 601);
+	assert_true(number(part[0].g, "too_large") >= 1);
+	UNTIL(f, number(part[0].g, "holds") >= 602);
+	kill_gateway(f, 0);
+	(void)state_after(f, &c, "83");
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+}
+
+/* The connection for alarms is lost, and that for records is not. */
+static void close_store(void)
+{
+	bp_alarm_store_free(part[0].g->store);
+	part[0].g->store = NULL;
+	bp_shared_states_down(part[0].g->states);
+}
+
+static void open_store(struct fixture *f)
+{
+	const struct bp_alarm_store_owner owner = {.up = on_up,
+		.down = on_down,
+		.failed = on_failed,
+		.state = on_state,
+		.state_put = on_put,
+		.hold_gap = on_gap,
+		.arg = part[0].g};
+	char err[512];
+
+	part[0].g->store =
+		bp_alarm_store_new(f->base, &f->config->fleet, "gw0", &owner, err, sizeof(err));
+	assert_non_null(part[0].g->store);
+}
+
+/* Redis never acknowledges the state: the client gets a record, without its holds. */
+static void record_does_not_wait_forever(void **state)
+{
+	struct fixture *f = *state;
+	struct peer c = connect_client(f);
+	uint64_t before;
+
+	send_until_stored(f, &c, "81");
+	send_until_stored(f, &c, "82");
+	close_store();
+	send_value(0, &c, "83");
+	send_value(0, &c, "84");
+	before = records(0);
+	UNTIL(f, records(0) > before);
+	assert_true(number(part[0].g, "unstored") >= 1);
+	open_store(f);
 }
 
 /* The state of an alarm is in Redis before the position behind its value: until then, there is no
@@ -295,10 +428,7 @@ static void raise_comes_before_the_position(void **state)
 	send_until_stored(f, &c, "81");
 	send_until_stored(f, &c, "82");
 	before = records(0);
-	/* the connection for alarms is lost, and that for records is not */
-	bp_alarm_store_free(part[0].g->store);
-	part[0].g->store = NULL;
-	bp_shared_states_down(part[0].g->states);
+	close_store();
 	send_value(0, &c, "83");
 	for (unsigned i = 0; i < 100; i++)
 		step(f);
@@ -307,19 +437,7 @@ static void raise_comes_before_the_position(void **state)
 	for (unsigned i = 0; i < 100; i++)
 		step(f);
 	assert_int_equal(records(0), before);
-	{
-		const struct bp_alarm_store_owner owner = {.up = on_up,
-			.down = on_down,
-			.failed = on_failed,
-			.state = on_state,
-			.state_put = on_put,
-			.arg = part[0].g};
-		char err[512];
-
-		part[0].g->store = bp_alarm_store_new(
-			f->base, &f->config->fleet, "gw0", &owner, err, sizeof(err));
-		assert_non_null(part[0].g->store);
-	}
+	open_store(f);
 	UNTIL(f, records(0) > before);
 	kill_gateway(f, 0);
 	/* raised there, too: no second raise, and it is cleared */
@@ -337,6 +455,9 @@ int main(void)
 		BOTH(value_behind_the_position_counts_once),
 		BOTH(hold_ends_with_values_that_nobody_reads),
 		BOTH(hold_ends_with_a_report_that_is_lost),
+		BOTH(hold_continues_with_a_lost_report_of_another_client),
+		BOTH(many_holds_are_stored_in_parts),
+		BOTH(record_does_not_wait_forever),
 		BOTH(raise_comes_before_the_position),
 	};
 

@@ -3,6 +3,8 @@
  * control planes, in one process. */
 #include "tests/unit/controlplane/fleet/shared_steps.h"
 
+#include "controlplane/mqtt/state_text.h"
+
 static void raised_here_is_raised_there(void **state)
 {
 	struct fixture *f = *state;
@@ -565,7 +567,8 @@ static void holds_are_not_believed(void **state)
 	} value[] = {{"", ""}, {NULL, ""}, {NULL, ONE ONE ONE "t/x"}, {NULL, FIVE},
 		{"0000000000000000", FIVE "t/x"}, {ONE, FIVE "t/x"},
 		{"ffffffffffffffff", FIVE "t/x"}, {NULL, "000000000000000g" ONE ONE ONE ONE "t/x"},
-		{NULL, ONE ONE ONE ONE "000000000000000gt/x"}, {NULL, FIVE "t/#"}};
+		{NULL, ONE ONE ONE ONE "000000000000000gt/x"}, {NULL, FIVE "t/#"},
+		{NULL, ONE ONE ONE ONE "0000000200000001t/x"}};
 	const uint64_t now = bp_unix_ns();
 	char words[256], text[17];
 	uint64_t uid;
@@ -750,6 +753,132 @@ static void hold_that_redis_refuses(void **state)
 	assert_true(a->up);
 }
 
+/* A raise and its clear are on their way: the answer to the raise is none to the clear. */
+static void each_state_has_its_answer(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0];
+	char uid[BP_ALARM_UID_TEXT];
+
+	RUN(f, a->up);
+	bp_state_uid(bp_ruleset_rule(one.rules, 0)->uid, "t/x", 3, uid);
+	assert_int_equal(publish(a, "81").state, BP_ALARM_RAISED);
+	bp_shared_states_send(a->states, a->store);
+	assert_int_equal(publish(a, "70").state, BP_ALARM_CLEARED);
+	bp_shared_states_send(a->states, a->store);
+	bp_shared_states_put(a->states, uid, BP_ALARM_STATE_STORED);
+	assert_true(bp_shared_states_behind(a->states));
+	bp_shared_states_put(a->states, uid, BP_ALARM_STATE_STORED);
+	assert_false(bp_shared_states_behind(a->states));
+}
+
+#define CONNECTION 77u
+
+static void report_of_connection(struct gateway *g, uint64_t value)
+{
+	struct {
+		struct bp_hold_report r;
+		char topic[3];
+	} x = {.r = {.rule_uid = 7,
+		       .unix_ns = bp_unix_ns(),
+		       .hold = value,
+		       .client_ip = {10, 0, 0, 1},
+		       .place = {.slot = UINT32_MAX},
+		       .topic_len = 3},
+		.topic = "t/x"};
+
+	bp_shared_holds_report(bp_shared_states_holds(g->states), &x,
+		(uint32_t)offsetof(__typeof__(x), topic) + 3, CONNECTION);
+}
+
+/* The hold that a gateway continues from the position of the connection. */
+static uint64_t hold_of_connection(struct gateway *g, bool exact)
+{
+	static struct bp_hold_offers out;
+	struct bp_state_offer o;
+
+	bp_shared_holds_of(bp_shared_states_holds(g->states), CONNECTION, exact, &out);
+	assert_int_equal(out.len, sizeof(o) + 3);
+	memcpy(&o, out.bytes, sizeof(o));
+	return o.hold;
+}
+
+/* A gateway that continues without the values in between ends the hold: also for those that get the
+ * connection next. */
+static void unknown_hold_ends_for_all(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	both_up(f);
+	report_of_connection(a, 2);
+	RUN(f, number(b, "holds_adopted") == 1);
+	assert_int_equal(hold_of_connection(b, true), 2);
+	assert_int_equal(hold_of_connection(b, false), 0);
+	RUN(f, number(a, "holds_adopted") == 1);
+	assert_int_equal(hold_of_connection(a, true), 0);
+}
+
+static unsigned changes_of_connection(struct gateway *g, uint64_t *write)
+{
+	static struct bp_hold_changes out;
+
+	assert_true(bp_shared_holds_changes(bp_shared_states_holds(g->states), CONNECTION, &out));
+	*write = out.write;
+	return out.n;
+}
+
+/* The next server may lack the end; a write of before the repetition is none of it. */
+static void end_is_repeated(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0];
+	struct bp_shared_holds *h = bp_shared_states_holds(a->states);
+	uint64_t write, earlier;
+
+	report_of_connection(a, 2);
+	assert_int_equal(changes_of_connection(a, &earlier), 1);
+	report_of_connection(a, 0);
+	bp_shared_holds_written(h, CONNECTION, earlier, true);
+	assert_int_equal(changes_of_connection(a, &write), 1);
+	bp_shared_holds_written(h, CONNECTION, write, true);
+	assert_int_equal(changes_of_connection(a, &write), 0);
+	bp_shared_holds_repeat(h);
+	assert_int_equal(changes_of_connection(a, &write), 1);
+	bp_shared_holds_repeat(h);
+	bp_shared_holds_written(h, CONNECTION, earlier, true);
+	assert_int_equal(changes_of_connection(a, &write), 1);
+	/* one that fails is made again */
+	bp_shared_holds_written(h, CONNECTION, write, false);
+	assert_int_equal(changes_of_connection(a, &write), 1);
+}
+
+/* Redis has removed changes before they were read: nothing is known until what is left was read. */
+static void nothing_is_known_after_a_gap(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+	uint64_t since;
+
+	both_up(f);
+	report_of_connection(a, 2);
+	RUN(f, number(b, "holds_adopted") == 1 &&
+			bp_shared_holds_read(bp_shared_states_holds(b->states)));
+	(void)test_redis_cli(&f->redis, "del biplane:plant:alarms:holds");
+	add_hold(f, bp_unix_ns(), 7, 2, "t/last");
+	since = bp_mono_ns();
+	while (bp_alarm_store_polled_ns(b->store) < since) {
+		bp_alarm_store_poll_states(b->store);
+		event_base_loop(f->base, EVLOOP_NONBLOCK);
+	}
+	assert_false(bp_shared_holds_read(bp_shared_states_holds(b->states)));
+	bp_shared_states_tick(b->states, b->store);
+	assert_true(bp_shared_holds_read(bp_shared_states_holds(b->states)));
+	assert_int_equal(hold_of_connection(b, true), 0);
+	/* what was behind the gap was read after it */
+	assert_int_equal(number(b, "hold_pairs"), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -784,6 +913,10 @@ int main(void)
 		CASE(own_hold_is_not_offered_after_a_restart),
 		CASE(old_hold_does_not_continue),
 		CASE(all_changes_are_read_before_an_offer),
+		CASE(each_state_has_its_answer),
+		CASE(unknown_hold_ends_for_all),
+		CASE(end_is_repeated),
+		CASE(nothing_is_known_after_a_gap),
 		CASE(hold_that_redis_refuses),
 	};
 
