@@ -411,7 +411,6 @@ static void read_lost(struct bp_connections *c)
 /* Changes of holds that workers have reported, or could not report. */
 static void read_holds(struct bp_connections *c)
 {
-
 	for (unsigned w = 0; w < c->shm->workers; w++) {
 		struct bp_ring *ring = &c->shm->adopt_requests[w];
 		const uint64_t tail = bp_ring_tail(ring), end = bp_ring_written(ring);

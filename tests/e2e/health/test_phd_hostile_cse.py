@@ -300,7 +300,9 @@ def test_false_reports_to_the_control_plane(routed_lab, router, cse):
         return [d for lie, _ in BESIDE_THE_POINT.values() for d in lie(request) if not (len(d) == 4 and d[0] in (0x60, 0x70))]
 
     words = phd_words(router, "cse")
-    cse.lie_of_resources = lambda q: [*lies(q), created(q)]
+    # another quarter for each request: the socket of the control plane has not the capacity for all
+    quarter = itertools.cycle(range(4))
+    cse.lie_of_resources = lambda q: [*lies(q)[next(quarter)::4], created(q)]
     with Device(routed_lab, router) as device:
         cse.lie_of_resources = None
         cse.lie = lambda q: lies(q)[::4]

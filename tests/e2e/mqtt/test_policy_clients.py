@@ -81,6 +81,7 @@ def test_client(lab, g, cloud, request, language):
             assert of(cloud, name) == ["plant/open/1", QUARANTINE, "plant/open/2"]
         else:
             assert printed == ["acknowledged plant/open/1", "lost", "closed"]
+            wait_until("the message before", lambda name=name: of(cloud, name))
             assert of(cloud, name) == ["plant/open/1"]
 
 
