@@ -13,9 +13,9 @@
 
 /*
  * KEYS: the value, and a stream. ARGV: mark, bytes, time to live (ms), channel or "", text to
- * publish; then the entries of the stream. Marks have
- * a fixed length and hexadecimal digits, so their order as texts is that of the numbers. Redis does
- * not undo the commands before one that fails: the entries, which can fail, come first.
+ * publish; then the entries of the stream. Marks have a fixed length and hexadecimal digits, so
+ * their order as texts is that of the numbers. Redis does not undo the commands before one that
+ * fails: the entries, which can fail, come first.
  */
 #define PUT_SCRIPT                                                                                 \
 	"local old = redis.call('GET', KEYS[1])\n"                                                 \
