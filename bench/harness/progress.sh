@@ -31,7 +31,7 @@ takes() {
 	monitoring) echo $((monitoring_rounds * 30000 / rounds)) ;; # two gateways and four captures
 	fleet) echo 75000 ;; # two gateways, and the load of their engines
 	hostile) echo $((15000 / rounds)) ;;
-	sync) echo $(((sync_seconds * 1000 + 24000) / rounds)) ;;
+	sync) echo $(((sync_seconds * 1000 + sync_pings * 60 + 36000) / rounds)) ;;
 	phd-sizes) runs $((4 * ${#apdu_sizes[@]})) 3 ;;
 	phd-figure6) runs $((4 * ${#message_rates[@]})) 1 ;;
 	phd-associations) echo $((milliseconds + 4000)) ;;

@@ -92,6 +92,13 @@ def control(run):
                   "sync"],
                  ["restart of the control plane, until the tables are synchronized", f"{m['restart_ms']['median']:,.0f} ms", "sync"],
                  ["restart of the data plane, until it forwards", f"{m['forward_ms']['median']:,.0f} ms", "sync"]]
+        k = m.get("kernel_delays")
+        if k:
+            rows += [["ping to the address of a routed port: round trip through the kernel interface",
+                      f"median {k['adaptive']['median']:.0f} µs, p99 {k['adaptive']['p99']:.0f} µs; poll_mode busy "
+                      f"{k['busy']['median']:.0f} and {k['busy']['p99']:.0f} µs; the kernel alone {k['kernel']['median']:.0f} and {k['kernel']['p99']:.0f} µs", "sync"],
+                     ["reply to a request on the control socket",
+                      f"median {k['control_socket']['median']:.0f} µs, p99 {k['control_socket']['p99']:.0f} µs", "sync"]]
     a = run.get("phd_associations")
     if a:
         rows.append(["associations of health devices",
