@@ -34,8 +34,11 @@ static bool families_init(struct bp_lpm_writer *w, unsigned vrf)
 
 bool bp_lpm_vrf_add(struct bp_lpm_writer *w, unsigned vrf)
 {
-	struct bp_lpm_family *family = &w->family[(size_t)2 * vrf];
+	struct bp_lpm_family *family;
 
+	if (vrf > BP_MAX_VRFS)
+		return false;
+	family = &w->family[(size_t)2 * vrf];
 	if (family[0].rib.node != NULL && family[1].rib.node != NULL)
 		return true;
 	if (!families_init(w, vrf))
