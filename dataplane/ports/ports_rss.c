@@ -23,9 +23,10 @@ void bp_ports_rss_conf(
 {
 	const uint8_t len = p->info.hash_key_size ? p->info.hash_key_size : 40;
 
-	conf->rss_key = key;
-	conf->rss_key_len = RTE_MIN(len, (uint8_t)BP_RSS_KEY_MAX);
-	conf->rss_hf = types;
+	/* from 23.11 on, it has an algorithm, too: the default one */
+	*conf = (struct rte_eth_rss_conf){.rss_key = key,
+		.rss_key_len = RTE_MIN(len, (uint8_t)BP_RSS_KEY_MAX),
+		.rss_hf = types};
 	symmetric_key(key, conf->rss_key_len);
 }
 
