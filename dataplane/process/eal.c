@@ -15,6 +15,7 @@
 #include <rte_errno.h>
 
 #include "config/config.h"
+#include "daemon/log.h"
 #include "dataplane/ports/device.h"
 #include "dataplane/process/eal_log.h"
 #include "shm/plane_dirs.h"
@@ -238,6 +239,22 @@ int bp_eal_build_args(const struct bp_config *c, const struct bp_eal *e, int ext
 	return 0;
 }
 
+/* From 25.11 on, EAL ends the process itself if an option is wrong. */
+static bool in_eal_init;
+
+static void report_end(void)
+{
+	char words[560];
+
+	if (!in_eal_init)
+		return;
+	bp_eal_log_end();
+	bp_eal_log_errors(words, sizeof(words));
+	bp_log(BP_LOG_ERROR,
+		"DPDK did not start, and ended this process: %s. Is an option after -- wrong?",
+		words);
+}
+
 int bp_eal_start(const struct bp_config *c, struct bp_eal_args *args, char *err, size_t err_size)
 {
 	char words[560], dir[PATH_MAX];
@@ -249,7 +266,10 @@ int bp_eal_start(const struct bp_config *c, struct bp_eal_args *args, char *err,
 	if (geteuid() != 0 && bp_data_dir(c->runtime_dir, dir, sizeof(dir)))
 		setenv("RUNTIME_DIRECTORY", dir, 0);
 	bp_eal_log_begin();
+	atexit(report_end);
+	in_eal_init = true;
 	rc = rte_eal_init(args->argc, args->argv);
+	in_eal_init = false;
 	bp_eal_log_end();
 	if (rc >= 0)
 		return 0;
