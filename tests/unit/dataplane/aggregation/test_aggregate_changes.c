@@ -9,11 +9,12 @@
 
 #include "dataplane/ports/link.h"
 
-#define WIRE                                                                                       \
+#define WIRE_OF(max_delay_)                                                                        \
 	AGG_PORTS                                                                                  \
 	"aggregation:\n  encapsulate:\n"                                                           \
-	"  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, max_messages: 8, max_delay: "      \
-	"1ms}\n"
+	"  - {port: a, to: {address: 10.1.0.9, udp_port: 5555}, max_messages: 8, "                 \
+	"max_delay: " max_delay_ "}\n"
+#define WIRE WIRE_OF("1ms")
 #define BOTH                                                                                       \
 	WIRE "  decapsulate:\n"                                                                    \
 	     "  - {port: b, to: {address: 10.1.0.9, udp_port: 5555}, allowed_senders: "            \
@@ -223,7 +224,8 @@ static void stop_flushes(void **state)
 	struct bp_worker_args args = {.clock = &clock};
 	struct rig r;
 
-	rig_start(&r, WIRE, false, false);
+	/* the time is real here, and the worker may be descheduled before it looks */
+	rig_start(&r, WIRE_OF("1h"), false, false);
 	bp_clock_init(&clock);
 	agg_put(&r, A, 0, 11);
 	args.worker = r.worker;
