@@ -353,7 +353,7 @@ void bp_alarm_copies_start(struct bp_alarm_copies *c, struct bp_publisher *publi
 {
 	const struct timeval interval = {.tv_usec = TICK_MS * 1000};
 
-	(void)bp_copies_read_records(c, UINT64_MAX);
+	bp_copies_read_all(c);
 	bp_publisher_set_keeper(publisher, &c->keeper);
 	c->publisher = publisher;
 	/* of an earlier process: it may have been dead for long */
@@ -375,7 +375,7 @@ bool bp_alarm_copies_states_known(struct bp_alarm_copies *c, uint64_t since_ns)
 
 bool bp_alarm_copies_states_stored(struct bp_alarm_copies *c, const struct bp_connection_key *k)
 {
-	bp_copies_read_rings(c);
+	bp_copies_read_more(c);
 	return !c->unread && bp_shared_states_stored(c->states, k);
 }
 
@@ -390,7 +390,7 @@ void bp_alarm_copies_drain(
 	c->drained = done;
 	c->drained_arg = arg;
 	c->drain_deadline_ns = bp_mono_ns() + wait_ns;
-	c->unread = bp_copies_read_records(c, UINT64_MAX);
+	bp_copies_read_all(c);
 	bp_shared_states_send(c->states, c->store);
 	bp_copies_wake(c, 0);
 }

@@ -38,8 +38,8 @@ void bp_alarm_copies_free(struct bp_alarm_copies *c);
 /* Whether the worker has, or gets before what is offered to it now, the states and holds that Redis
  * had at this time (monotonic). If not, they are read. */
 bool bp_alarm_copies_states_known(struct bp_alarm_copies *c, uint64_t since_ns);
-/* Reads the rings. Whether Redis has the states of all alarms of this client:
- * bp_shared_states_stored(). */
+/* Reads the rings, within a bound for all calls in one iteration of the event loop. Whether all was
+ * read, and Redis has the states of all alarms of this client: bp_shared_states_stored(). */
 struct bp_connection_key;
 bool bp_alarm_copies_states_stored(struct bp_alarm_copies *c, const struct bp_connection_key *k);
 struct bp_shared_holds;

@@ -49,8 +49,9 @@ struct bp_alarm_copies {
 	uint64_t leased_ns; /* since; monotonic */
 	unsigned renewals;  /* without an answer */
 	bool claiming;
-	bool unread; /* records of the rings */
-	bool full;   /* no copies are sent until the next second */
+	bool unread;   /* records of the rings */
+	uint64_t left; /* records that can be read before the next call of bp_copies_read_rings() */
+	bool full;     /* no copies are sent until the next second */
 	/* Nothing is sent until it is known what others have claimed. */
 	uint64_t hold_until_ns; /* 0: not */
 	unsigned hold_renewals; /* answers until then; 0: the renewal is not sent yet */
@@ -82,11 +83,14 @@ void bp_copies_add_record(struct bp_alarm_copies *c, unsigned ring, uint64_t sta
 	const struct bp_alarm *a);
 /*
  * The publisher leaves records in the rings while its link is down: they are read here first. In
- * the order of their ids, as the alarms of one key can be in several rings. Returns whether more
- * than `max` are there.
+ * the order of their ids, as the alarms of one key can be in several rings. Sets c->unread: more
+ * are there than are read in one iteration of the event loop.
  */
-bool bp_copies_read_records(struct bp_alarm_copies *c, uint64_t max);
 void bp_copies_read_rings(void *arg);
+/* For callers that run often in one iteration: what that bound has left. */
+void bp_copies_read_more(struct bp_alarm_copies *c);
+/* Without a bound. */
+void bp_copies_read_all(struct bp_alarm_copies *c);
 /* The record of an alarm, in c->record; its length, or 0. It can be longer than the buffer. */
 size_t bp_copies_find_record(struct bp_alarm_copies *c, const struct bp_copy *e);
 

@@ -8,7 +8,7 @@
 
 /* A broker that answers acknowledges within this time, and the alarm needs no copy. */
 #define DELAY_NS 10000000ull
-/* Records of the rings that are read in one iteration. */
+/* Records of the rings that are read in one iteration of the event loop. */
 #define RECORDS_MAX 512u
 
 uint8_t bp_copies_destinations(const struct bp_alarm *a)
@@ -97,9 +97,10 @@ static void read_record(struct bp_alarm_copies *c, unsigned ring)
 		record != NULL && bp_alarm_valid(c->read, size) ? c->read : NULL);
 }
 
-bool bp_copies_read_records(struct bp_alarm_copies *c, uint64_t max)
+/* At most *max, which it reduces by their number. True: more are there. */
+static bool read_records(struct bp_alarm_copies *c, uint64_t *max)
 {
-	for (;; max--) {
+	for (;; --*max) {
 		uint64_t id = UINT64_MAX;
 		unsigned ring = 0;
 
@@ -111,21 +112,35 @@ bool bp_copies_read_records(struct bp_alarm_copies *c, uint64_t max)
 			id = is;
 			ring = i;
 		}
-		if (id == UINT64_MAX || max == 0)
+		if (id == UINT64_MAX || *max == 0)
 			return id != UINT64_MAX;
 		read_record(c, ring);
 	}
+}
+
+void bp_copies_read_all(struct bp_alarm_copies *c)
+{
+	uint64_t max = UINT64_MAX;
+
+	c->unread = read_records(c, &max);
+	c->left = RECORDS_MAX;
+}
+
+void bp_copies_read_more(struct bp_alarm_copies *c)
+{
+	c->unread = read_records(c, &c->left);
+	if (c->unread)
+		bp_copies_wake(c, 0);
+	if (c->store != NULL)
+		bp_shared_states_send(c->states, c->store);
 }
 
 void bp_copies_read_rings(void *arg)
 {
 	struct bp_alarm_copies *c = arg;
 
-	c->unread = bp_copies_read_records(c, RECORDS_MAX);
-	if (c->unread)
-		bp_copies_wake(c, 0);
-	if (c->store != NULL)
-		bp_shared_states_send(c->states, c->store);
+	c->left = RECORDS_MAX;
+	bp_copies_read_more(c);
 }
 
 size_t bp_copies_find_record(struct bp_alarm_copies *c, const struct bp_copy *e)

@@ -21,7 +21,8 @@ struct bp_shm;
 #define BP_EXPORT_INTERVAL_NS 40000000ull /* a request, and a response that comes later */
 #define BP_EXPORT_BUSY_NS 500000000ull
 
-/* Of one call, over all workers: it blocks the event loop for 0.3 ms at most. */
+/* Of one call, over all workers: it blocks the event loop for 0.3 ms at most. In a flood of alarms,
+ * is_complete() adds up to 1 ms for all records together. */
 #define BP_EXPORT_GROUPS 4096u /* groups of BP_FLOW_WAYS slots, most of which are free */
 #define BP_EXPORT_FLOWS 1024u  /* slots in use */
 #define BP_EXPORT_RECORDS 64u

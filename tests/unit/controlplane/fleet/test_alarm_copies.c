@@ -22,6 +22,7 @@
 #include "controlplane/mqtt/alarm_copies.h"
 #include "controlplane/mqtt/copy_table.h"
 #include "controlplane/process/ring_events.h"
+#include "services/mqtt/connection_record.h"
 
 #define GATEWAYS 3u
 
@@ -252,6 +253,30 @@ static void alarms_of_a_full_ring(void **state)
 	RUN(f, test_subscriber_has_all(f->subscriber, 1, 3000) &&
 			counter(g, "unacknowledged") == 0);
 	assert_each_once(f, 1, 3000);
+}
+
+/* A scan of the connections asks for each of them: all calls together read no more alarms than the
+ * event loop does at one time. */
+static void alarms_that_a_scan_reads(void **state)
+{
+	static const struct bp_connection_key key = {.client_port = 1};
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+
+	start(g);
+	RUN(f, is_leased(g));
+	put_waiting(g, 1, 300);
+	assert_true(bp_alarm_copies_states_stored(g->copies, &key));
+	assert_int_equal(counter(g, "unacknowledged"), 300);
+	put_waiting(g, 301, 2000);
+	for (unsigned i = 0; i < 64; i++)
+		assert_false(bp_alarm_copies_states_stored(g->copies, &key));
+	assert_int_equal(counter(g, "unacknowledged"), 512);
+	/* the event loop reads the rest, and then it is known for the next scan */
+	RUN(f, bp_alarm_copies_states_stored(g->copies, &key));
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 2000) &&
+			counter(g, "unacknowledged") == 0);
+	assert_each_once(f, 1, 2000);
 }
 
 /* As a control plane has it that has loaded this rule. */
@@ -860,6 +885,7 @@ int main(void)
 		CASE(stopped_gateway_leaves_its_states),
 		CASE(stopped_gateway_without_redis),
 		CASE(alarms_of_a_full_ring),
+		CASE(alarms_that_a_scan_reads),
 		CASE(survivor_publishes_and_the_dead_does_not),
 		CASE(survivor_of_the_survivor),
 		CASE(claimed_back_from_the_survivor),
