@@ -151,7 +151,9 @@ def test_queries_of_the_dashboard_return_series(lab, gateway, prometheus, tmp_pa
 
 def test_alerts_of_a_gateway(lab, gateway, prometheus, tmp_path):
     bridge = {"name": "bridge0", "ports": ["devices", "cloud", "edge"], "fdb_max_entries": 16}
-    g = gateway({**config(tmp_path, bridges=[bridge]), "monitoring": {"listen": LISTEN, "poll_gap_warning": "20ms"}})
+    whole = {**config(tmp_path, bridges=[bridge]), "monitoring": {"listen": LISTEN, "poll_gap_warning": "20ms"}}
+    whole["mqtt"]["max_rules"] = len(whole["mqtt"]["rules"])
+    g = gateway(whole)
     p = prometheus(rules=hasty(RULES.read_text()))
 
     fires, quiet = p.fires, p.quiet
@@ -161,14 +163,16 @@ def test_alerts_of_a_gateway(lab, gateway, prometheus, tmp_path):
         r["health"] == "ok" for group in p.get("rules")["groups"] for r in group["rules"]), 30, 0.3)
     quiet("BiplaneScrapeFailed", "BiplanePlaneDown", "BiplanePortDown", "BiplaneBrokerUnreachable", "BiplaneFault")
 
-    # the FDB: one port with as many stations as it may have
+    # a table that accepts no more, and the FDB, which replaces addresses of a port: full alone is no alert
+    fires("BiplaneTableNearlyFull", table="rules")
     wire = Wire(lab, "dev")
-    stations = [ethernet(MAC["cloud"], f"02:77:00:00:01:{i:02x}", LOCAL_ETHERTYPE, bytes(50)) for i in range(16)]
+    stations = [ethernet(MAC["cloud"], f"02:77:00:00:01:{i:02x}", LOCAL_ETHERTYPE, bytes(50)) for i in range(32)]
 
-    def full():
+    def evicts():
         wire.send(*stations)
-        return any(a["table"] == "fdb" and a["bridge"] == "bridge0" for a in p.alerts().get("BiplaneTableNearlyFull", ()))
-    wait_until("alert BiplaneTableNearlyFull", full, 60, 0.3)
+        return any(a["table"] == "fdb" for a in p.alerts().get("BiplaneTableEvictions", ()))
+    wait_until("alert BiplaneTableEvictions", evicts, 60, 0.3)
+    assert {a["table"] for a in p.alerts()["BiplaneTableNearlyFull"]} == {"rules"}
 
     # a link, and frames for it
     with lab.link_down("cloud"):
