@@ -215,6 +215,101 @@ static void an_interface_changes_its_vrf(void **state)
 	rig_stop(&r);
 }
 
+/* ---- several next hops ---- */
+
+enum { FLOWS = 600 };
+
+/* 10.9/16 and fd09::/32 of blue: by ports b and c. */
+static void two_hops(struct rig *r, bool six, unsigned n)
+{
+	const struct bp_hop b = {.interface = B,
+				    .weight = 1,
+				    .gateway = address(six ? "fd02::2" : "10.2.0.2")},
+			    c = {.interface = C,
+				    .weight = 1,
+				    .gateway = address(six ? "fd03::2" : "10.3.0.2")};
+	struct bp_route route = {
+		.prefix = bp_prefix_of(address(six ? "fd09::" : "10.9.0.0"), six ? 32 : 16),
+		.n_hops = (uint8_t)n,
+		.hop = {n == 1 ? c : b, c}};
+
+	route.prefix.vrf = BLUE;
+	assert_int_equal(bp_fib_route_set(r->writer, &route), BP_FIB_DONE);
+}
+
+/* The output port of each flow, A where it has none. */
+static void paths_of(struct rig *r, unsigned in, bool six, uint8_t path[FLOWS])
+{
+	for (unsigned flow = 0; flow < FLOWS; flow++) {
+		struct packet p =
+			six ? from(ip6("fd09::1", 64, 8), in, in == A ? "fd01::7" : "fd03::7")
+			    : from(ip4("10.9.1.1", 64, 46), in, in == A ? NULL : "10.3.0.2");
+
+		bp_put_be16(p.bytes + (six ? 54 : 34), (uint16_t)(1000 + flow));
+		put(r, in, &p);
+		path[flow] = A;
+		for (unsigned out = B; out <= C; out++) {
+			struct rte_mbuf *m = bp_ring_ports_take(&r->ports, out);
+
+			if (m == NULL)
+				continue;
+			assert_int_equal(path[flow], A);
+			path[flow] = (uint8_t)out;
+			rte_pktmbuf_free(m);
+		}
+	}
+}
+
+static unsigned count(const uint8_t path[FLOWS], unsigned port)
+{
+	unsigned n = 0;
+
+	for (unsigned flow = 0; flow < FLOWS; flow++)
+		n += path[flow] == port;
+	return n;
+}
+
+/* Both next hops of blue have flows, and one of them goes down and returns; the same prefix of the
+ * main VRF keeps its next hop. */
+static void next_hops_of_a_vrf(bool six)
+{
+	uint8_t before[FLOWS], path[FLOWS];
+	struct rig r;
+
+	start_vrf(&r);
+	set_neighbor(&r, C, "fd03::2", host_c);
+	two_hops(&r, six, 2);
+	paths_of(&r, A, six, before);
+	/* half of 600, and more than six standard deviations of 12 */
+	assert_in_range(count(before, B), 220, 380);
+	assert_int_equal(count(before, B) + count(before, C), FLOWS);
+	paths_of(&r, A, six, path);
+	assert_memory_equal(path, before, FLOWS);
+	paths_of(&r, C, six, path);
+	assert_int_equal(count(path, B), FLOWS);
+
+	two_hops(&r, six, 1); /* as the control plane writes it when b is down */
+	paths_of(&r, A, six, path);
+	assert_int_equal(count(path, C), FLOWS);
+	paths_of(&r, C, six, path);
+	assert_int_equal(count(path, B), FLOWS);
+
+	two_hops(&r, six, 2);
+	paths_of(&r, A, six, path);
+	assert_memory_equal(path, before, FLOWS);
+	rig_stop(&r);
+}
+
+static void next_hops_of_a_vrf_ip4(void **state)
+{
+	next_hops_of_a_vrf(false);
+}
+
+static void next_hops_of_a_vrf_ip6(void **state)
+{
+	next_hops_of_a_vrf(true);
+}
+
 /* The kernel routes, also what a damaged table has no number for. */
 static void a_vrf_without_a_number(void **state)
 {
@@ -244,6 +339,8 @@ int main(void)
 		cmocka_unit_test(sources_are_looked_up_in_the_vrf),
 		cmocka_unit_test(a_mixed_burst),
 		cmocka_unit_test(an_interface_changes_its_vrf),
+		cmocka_unit_test(next_hops_of_a_vrf_ip4),
+		cmocka_unit_test(next_hops_of_a_vrf_ip6),
 		cmocka_unit_test(a_vrf_without_a_number),
 	};
 
