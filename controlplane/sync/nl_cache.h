@@ -243,6 +243,9 @@ void bp_nl_vrf_follow(struct bp_nl_cache *cache, const struct bp_nl_link *l, boo
 void bp_nl_vrf_leave(struct bp_nl_cache *cache, unsigned interface);
 /* Returns the number of the VRF with this table; BP_VRF_MAIN: none has it. */
 uint8_t bp_nl_vrf_of_table(const struct bp_nl_cache *cache, uint32_t table);
+/* The name of the device of the VRF that one of our interfaces is in, also of one without a number;
+ * "": it is in none, or the device is not known. */
+const char *bp_nl_vrf_device(const struct bp_nl_cache *cache, unsigned interface);
 void bp_nl_vrfs_publish(struct bp_nl_cache *cache);
 
 /* Returns the link's entry, and creates it if necessary; NULL without memory. */

@@ -51,11 +51,6 @@ static bool awaits_mac(const struct bp_sync *s, unsigned i)
 	       memcmp(s->to.ports[i].mac, info->mac, sizeof(info->mac)) != 0;
 }
 
-static const char *vrf_name(const struct bp_nl_cache *cache, uint8_t vrf)
-{
-	return vrf != BP_VRF_MAIN && vrf <= BP_MAX_VRFS ? cache->vrf[vrf].name : "";
-}
-
 /* Reads the operator's settings of the interfaces and translates them for the data plane. */
 static void read_settings(struct bp_sync *s)
 {
@@ -64,9 +59,8 @@ static void read_settings(struct bp_sync *s)
 	for (unsigned i = 0; i < BP_ALL_INTERFACES; i++) {
 		const struct bp_nl_interface *own = &s->cache->own[i];
 
-		if (own->ifindex != 0 &&
-			bp_interfaces_settings(&s->interfaces, i, own->ifindex, own->kernel_name,
-				vrf_name(s->cache, own->info.vrf)))
+		if (own->ifindex != 0 && bp_interfaces_settings(&s->interfaces, i, own->ifindex,
+						 own->kernel_name, bp_nl_vrf_device(s->cache, i)))
 			bp_nl_interface_publish(s->cache, i);
 	}
 }

@@ -90,17 +90,29 @@ static void read_device(
 		set_device(cache, n, l);
 }
 
-static void find_device(struct bp_nl_cache *cache, unsigned n)
+/* NULL: not reported yet. */
+static const struct bp_nl_link *device_of(const struct bp_nl_cache *cache, uint32_t table)
 {
 	for (uint32_t b = 0; b < cache->links.buckets; b++)
 		for (struct bp_map_node *at = cache->links.bucket[b]; at != NULL; at = at->next) {
 			const struct bp_nl_link *l = (struct bp_nl_link *)at;
 
-			if (l->known && l->vrf_device == cache->vrf[n].table) {
-				set_device(cache, n, l);
-				return;
-			}
+			if (l->known && l->vrf_device == table)
+				return l;
 		}
+	return NULL;
+}
+
+const char *bp_nl_vrf_device(const struct bp_nl_cache *cache, unsigned interface)
+{
+	const struct bp_nl_interface *own = &cache->own[interface];
+	const struct bp_nl_link *l;
+
+	if (own->info.vrf <= BP_MAX_VRFS)
+		return own->info.vrf != BP_VRF_MAIN ? cache->vrf[own->info.vrf].name : "";
+	l = bp_nl_link_find(cache, own->ifindex);
+	l = l != NULL ? device_of(cache, l->vrf_table) : NULL;
+	return l != NULL ? l->vrf_name : "";
 }
 
 /* ---- links ---- */
@@ -142,6 +154,7 @@ void bp_nl_vrf_read(struct bp_nl_cache *cache, struct bp_nl_link *l, struct nlat
 /* Returns the number of a table, and assigns one if necessary. */
 static uint8_t number_of(struct bp_nl_cache *cache, uint32_t table)
 {
+	const struct bp_nl_link *device;
 	unsigned free_number = 0;
 
 	if (table == 0 || table == cache->config->netlink.route_table)
@@ -164,7 +177,9 @@ static uint8_t number_of(struct bp_nl_cache *cache, uint32_t table)
 		if (cache->vrfs < free_number)
 			cache->vrfs = free_number;
 		publish(cache, free_number);
-		find_device(cache, free_number);
+		device = device_of(cache, table);
+		if (device != NULL)
+			set_device(cache, free_number, device);
 	}
 	return (uint8_t)free_number;
 }

@@ -43,7 +43,8 @@ static bool is_confirmed(struct bp_router *r, unsigned i)
 	return r->confirmed & bit;
 }
 
-/* The kernel routes and filters the packets of a VRF that has no number. */
+/* The kernel routes and filters the packets of a VRF that has no number, and knows whether it
+ * forwards there. */
 static void follow_vrf(struct bp_router *r, unsigned i)
 {
 	const uint32_t vrf = atomic_load_explicit(&r->fib->interfaces[i].vrf, memory_order_relaxed);
@@ -51,19 +52,21 @@ static void follow_vrf(struct bp_router *r, unsigned i)
 	r->source.vrf[i] = (uint8_t)(vrf <= BP_MAX_VRFS ? vrf : BP_VRF_KERNEL);
 	r->source.any_vrf |= vrf != BP_VRF_MAIN;
 	r->source.rpf6[i] = r->source.vrf[i] == BP_VRF_KERNEL ? BP_RPF_OFF : r->rpf6;
-	if (r->source.vrf[i] == BP_VRF_KERNEL)
+	if (r->source.vrf[i] == BP_VRF_KERNEL) {
 		r->source.rpf4[i] = BP_RPF_OFF;
+		r->flags[i] &= ~(BP_IF_NO_FORWARD4 | BP_IF_NO_FORWARD6);
+	}
 }
 
 /* Applies the settings of the operator to interface i. */
 static void follow_settings(struct bp_router *r, unsigned i, uint32_t flags)
 {
 	r->flags[i] = flags;
-	r->any_no_forward6 |= (flags & BP_IF_NO_FORWARD6) != 0;
 	r->source.rpf4[i] = flags & BP_IF_RPF_STRICT  ? BP_RPF_STRICT
 			    : flags & BP_IF_RPF_LOOSE ? BP_RPF_LOOSE
 						      : BP_RPF_OFF;
 	follow_vrf(r, i);
+	r->any_no_forward6 |= (r->flags[i] & BP_IF_NO_FORWARD6) != 0;
 	r->source.any4 |= r->source.rpf4[i] != BP_RPF_OFF;
 	r->source.any6 |= r->source.rpf6[i] != BP_RPF_OFF;
 }

@@ -188,6 +188,8 @@ static void an_interface_enters_and_leaves(void **state)
 	assert_int_equal(vrf_of(f, 0), 1);
 	assert_int_equal(vrf_of(f, 1), BP_VRF_MAIN);
 	has_vrf(f, 1, 10, "blue");
+	assert_string_equal(bp_nl_vrf_device(f->cache, 0), "blue");
+	assert_string_equal(bp_nl_vrf_device(f->cache, 1), "");
 	assert_true(f->cache->vrfs_changed);
 	assert_int_equal(f->cache->vrf[1].ifindex, BLUE);
 	assert_non_null(f->cache->invalid_reason);
@@ -356,6 +358,10 @@ static void more_vrfs_than_numbers(void **state)
 	}
 	is_there(f, wan_in_red);
 	assert_int_equal(vrf_of(f, 1), BP_VRF_KERNEL);
+	/* whose settings the kernel applies */
+	assert_string_equal(bp_nl_vrf_device(f->cache, 1), "");
+	is_there(f, red);
+	assert_string_equal(bp_nl_vrf_device(f->cache, 1), "red");
 	is_there(f, wan_in_red); /* counted once */
 	assert_int_equal(f->cache->vrfs_refused, 1);
 	assert_false(bp_nl_vrfs_waiting(f->cache));

@@ -321,6 +321,14 @@ static void a_vrf_without_a_number(void **state)
 	set_vrf_of(&r, A, BP_VRF_KERNEL, BP_IF_RPF_STRICT);
 	is_punted(&r, p, BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
 	is_punted(&r, six, BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
+	/* the kernel knows whether it forwards there, and whether the destination is its own */
+	set_vrf_of(&r, A, BP_VRF_KERNEL, BP_IF_NO_FORWARD4 | BP_IF_NO_FORWARD6);
+	is_punted(&r, p, BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
+	is_punted(&r, six, BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
+	set_vrf_of(&r, A, BLUE, BP_IF_NO_FORWARD4 | BP_IF_NO_FORWARD6);
+	is_dropped(&r, p, BP_C_DROP_FORWARDING_OFF);
+	is_dropped(&r, six, BP_C_DROP_FORWARDING_OFF);
+	set_vrf_of(&r, A, BP_VRF_KERNEL, BP_IF_RPF_STRICT);
 	for (unsigned i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
 		r.shm.fib.interfaces[A].vrf = damaged[i];
 		is_punted(&r, p, BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
