@@ -5,6 +5,8 @@ import copy
 import time
 
 from lab import wait_until
+from lcl_load import flow
+
 CLOUD_NS, EDGE_NS = "server", "near"  # namespaces with a broker
 
 
@@ -26,17 +28,19 @@ def kill(which, plane):
 
 
 def reload(soak):
-    """Another rule and another rule of the policy come, and go the next time."""
+    """Another rule, another rule of the policy and another flow of LCL come, and go the next time."""
     g = soak.pair.near
     config = copy.deepcopy(g.config)
     name = "more"
-    rules, policy = config["mqtt"]["rules"], config["mqtt"]["policy"]["rules"]
+    rules, policy, flows = config["mqtt"]["rules"], config["mqtt"]["policy"]["rules"], config["lcl"]["flows"]
     if any(r["name"] == name for r in rules):
         rules[:] = [r for r in rules if r["name"] != name]
         policy[:] = [r for r in policy if r["name"] != name]
+        flows[:] = [r for r in flows if r["name"] != name]
     else:
         rules.append({**rules[0], "name": name, "topic": "soak/none/temperature"})
         policy.insert(0, {"name": name, "packet": "publish", "topic": "soak/none/#", "action": "observe"})
+        flows.insert(0, flow(name, 7001, 8))
     p = g.reload(config)
     assert p.returncode == 0, p.stdout + p.stderr
     g.config = config

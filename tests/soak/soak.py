@@ -20,6 +20,7 @@ from datagram_loads import Datagrams, Readings
 from faults import CLOUD_NS, EDGE_NS, FAULTS, LOSSLESS
 from health_load import HealthDevices
 from lab import wait_until
+from lcl_load import Commands, LabelRelay
 from mqtt_loads import CLOUD, MqttDevices, Visitors
 from redis_state import FleetState, Redis
 from route_changes import Routes
@@ -163,15 +164,16 @@ def laboratory(d):
         servers = {ns: Broker(lab, ns, d) for ns in (CLOUD_NS, EDGE_NS)} | {"redis": Redis(lab, d)}
         for s in servers.values():
             stack.callback(s.start().stop)
-        readings, health = Readings(lab), HealthDevices(lab, d)
+        readings, health, relay = Readings(lab), HealthDevices(lab, d), stack.enter_context(LabelRelay(lab))
         stack.callback(health.close)
         pair = stack.enter_context(running_pair(lab, d, "routed", [aggregate("routed", max_delay="5ms")],
-                                                [disaggregate("routed", pacing_gap="5us")]))
+                                                [disaggregate("routed", pacing_gap="5us")],
+                                                far_services={"lcl": Commands.far_section()}))
         pair.near.config |= {"mqtt": mqtt_section(d / "near" / "spool.db"), "transform": readings.section(),
-                             "health_devices": health.section(), "fleet": FleetState.section()}
+                             "health_devices": health.section(), "fleet": FleetState.section(), "lcl": Commands.near_section()}
         pair.near.stop()
         pair.near.start(edge=True)
-        yield lab, servers, (readings, health), pair
+        yield lab, servers, (readings, health, Commands(lab, pair, relay)), pair
 
 
 def soak(o, kind=Soak):
