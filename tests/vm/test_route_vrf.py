@@ -8,7 +8,7 @@ import pytest
 from conftest import running
 from lab import BIPLANE, wait_until
 from test_route import SIDES, WHERE, interfaces_up, pings, router_config
-from test_route_vlan import grows, settled
+from test_route_vlan import add_vlan, grows, settled
 
 TABLE = {"blue": 10, "red": 20}
 BACKEND = {"left": "tap", "right": "virtio", "edge": "tap"}  # a virtio interface is gone while the data plane is
@@ -138,6 +138,78 @@ def test_views(lab, router):
         (found,) = show_routes(lab, router, "--vrf", routes[0]["vrf"], SHARED[0])["nexthops"]
         assert found["dev"] == side
     assert lab.run("gw", BIPLANE, "show", "routes", "--vrf", "green", "-c", router.identity, check=False).returncode != 0
+
+
+def spread(lab, family, prefix):
+    """Of 32 echo requests from the left to different addresses, those that right and edge received."""
+    before = {s: echoes(lab, s, family) for s in ("right", "edge")}
+    lab.run(WHERE["left"], "sh", "-c", f"for i in $(seq 32); do ping -n -c1 -W5 {prefix}$i >/dev/null & done; wait", check=False)
+    return {s: echoes(lab, s, family) - n for s, n in before.items()}
+
+
+@pytest.mark.parametrize("family,prefix,length,hops", [(4, "10.55.0.", "0/16", ("10.2.0.2", "10.3.0.2")),
+                                                       (6, "fd55::", "/32", ("fd02::2", "fd03::2"))])
+def test_several_next_hops_in_a_vrf(lab, router, family, prefix, length, hops):
+    """Flows use both, and all of them use the other one while one is down. VRF red has the same prefix."""
+    def ip(*args, ns="gw"):
+        lab.ip(ns, f"-{family}", "route", "replace", *args)
+
+    def both():
+        got = spread(lab, family, prefix)
+        return sum(got.values()) == 32 and min(got.values()) >= 4
+
+    for side in ("right", "edge"):
+        ip("local", prefix + length, "dev", "lo", ns=WHERE[side])
+    ip("vrf", "red", "10.1.0.0/24" if family == 4 else "fd01::/64", "dev", "left")
+    ip("vrf", "red", prefix + length, "via", hops[1], "dev", "edge")
+    ip("vrf", "blue", prefix + length, "nexthop", "via", hops[0], "dev", "right", "nexthop", "via", hops[1], "dev", "edge", "onlink")
+    settled(lab, router)
+    wait_until("both next hops", both)
+    settled(lab, router)
+    with grows(router, **{f"forwarded_ip{family}": 64, "punt_no_route": 0, "punt_foreign_interface": 0}):
+        assert both()
+    lab.ip("gw", "link", "set", "right", "down")
+    settled(lab, router)
+    assert spread(lab, family, prefix) == {"right": 0, "edge": 32}
+    (found,) = show_routes(lab, router, "--vrf", "red", f"{prefix}1")["nexthops"]
+    assert found["dev"] == "edge"
+    lab.ip("gw", "link", "set", "right", "up")
+    wait_until("both next hops again", both, 40)
+    settled(lab, router)
+
+
+def forwarding(router, name):
+    return next(i["ipv4_forwarding"] for i in router.show("interfaces")["interfaces"] if i["name"] == name)
+
+
+def test_more_vrfs_than_are_copied(lab, router):
+    """With blue and red, there are 33. The kernel forwards in the last one, as the setting of its device has it."""
+    ids = range(100, 131)
+    last = f"left.{ids[-1]}"
+    try:
+        for n in ids:
+            lab.ip("gw", "link", "add", f"v{n}", "type", "vrf", "table", n)
+            lab.ip("gw", "link", "set", f"v{n}", "up")
+            add_vlan(lab, "gw", "left", n, *(["10.99.0.1/24"] if n == ids[-1] else []))
+            master(lab, f"left.{n}", f"v{n}")
+        add_vlan(lab, WHERE["left"], "eth0", ids[-1], "10.99.0.2/24")
+        settled(lab, router)
+        vrf = vrf_of(router)
+        assert [vrf[f"left.{n}"] for n in ids] == [f"v{n}" for n in ids[:-1]] + ["unsupported"]
+        lab.run("gw", "sysctl", "-qw", f"net/ipv4/conf/v{ids[-1]}/forwarding=1")
+        lab.run("gw", "sysctl", "-qw", f"net/ipv4/conf/{last}/forwarding=0")
+        wait_until("the setting of the device", lambda: forwarding(router, last) is True)
+        wait_until("the gateway to answer", lambda: reaches(lab, "10.99.0.1"))
+        lab.run("gw", "sysctl", "-qw", f"net/ipv4/conf/v{ids[-1]}/forwarding=0")
+        wait_until("the setting of the device", lambda: forwarding(router, last) is False)
+        with grows(router, forwarding_disabled=0):
+            assert pings(lab, WHERE["left"], "10.99.0.1", count=5) is True
+    finally:
+        lab.ip(WHERE["left"], "link", "del", f"eth0.{ids[-1]}", check=False)
+        for n in ids:
+            lab.ip("gw", "link", "del", f"left.{n}", check=False)
+            lab.ip("gw", "link", "del", f"v{n}", check=False)
+    settled(lab, router)
 
 
 def test_planes_restart(lab, router):
