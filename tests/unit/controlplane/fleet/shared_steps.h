@@ -105,7 +105,12 @@ static inline void use_rule(struct rig *r, struct bp_rule_spec spec)
 	use_rules(r, &spec, 1);
 }
 
-static inline void start_control(struct fixture *f, unsigned i)
+static inline const char *name_of(unsigned i)
+{
+	return i == 0 ? "gw0" : "gw1";
+}
+
+static inline void start_store(struct fixture *f, unsigned i)
 {
 	struct gateway *g = &f->gateway[i];
 	const struct bp_alarm_store_owner owner = {.up = on_up,
@@ -115,13 +120,20 @@ static inline void start_control(struct fixture *f, unsigned i)
 		.state_put = on_put,
 		.hold_gap = on_gap,
 		.arg = g};
-	char name[8], err[512];
+	char err[512];
 
-	snprintf(name, sizeof(name), "gw%u", i);
-	g->states = bp_shared_states_new(&g->rig->shm, &f->config->fleet.state, name);
-	assert_non_null(g->states);
-	g->store = bp_alarm_store_new(f->base, &f->config->fleet, name, &owner, err, sizeof(err));
+	g->store = bp_alarm_store_new(
+		f->base, &f->config->fleet, name_of(i), &owner, err, sizeof(err));
 	assert_non_null(g->store);
+}
+
+static inline void start_control(struct fixture *f, unsigned i)
+{
+	struct gateway *g = &f->gateway[i];
+
+	g->states = bp_shared_states_new(&g->rig->shm, &f->config->fleet.state, name_of(i));
+	assert_non_null(g->states);
+	start_store(f, i);
 }
 
 static inline void start(struct fixture *f, unsigned i)

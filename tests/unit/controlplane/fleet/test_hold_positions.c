@@ -383,22 +383,6 @@ static void close_store(void)
 	bp_shared_states_down(part[0].g->states);
 }
 
-static void open_store(struct fixture *f)
-{
-	const struct bp_alarm_store_owner owner = {.up = on_up,
-		.down = on_down,
-		.failed = on_failed,
-		.state = on_state,
-		.state_put = on_put,
-		.hold_gap = on_gap,
-		.arg = part[0].g};
-	char err[512];
-
-	part[0].g->store =
-		bp_alarm_store_new(f->base, &f->config->fleet, "gw0", &owner, err, sizeof(err));
-	assert_non_null(part[0].g->store);
-}
-
 /* Redis never acknowledges the state: the client gets a record, without its holds. */
 static void record_does_not_wait_forever(void **state)
 {
@@ -414,7 +398,7 @@ static void record_does_not_wait_forever(void **state)
 	before = records(0);
 	UNTIL(f, records(0) > before);
 	assert_true(number(part[0].g, "unstored") >= 1);
-	open_store(f);
+	start_store(f, 0);
 }
 
 /* The state of an alarm is in Redis before the position behind its value: until then, there is no
@@ -437,7 +421,7 @@ static void raise_comes_before_the_position(void **state)
 	for (unsigned i = 0; i < 100; i++)
 		step(f);
 	assert_int_equal(records(0), before);
-	open_store(f);
+	start_store(f, 0);
 	UNTIL(f, records(0) > before);
 	kill_gateway(f, 0);
 	/* raised there, too: no second raise, and it is cleared */
