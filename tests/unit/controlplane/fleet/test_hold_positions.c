@@ -149,23 +149,28 @@ static uint64_t records(unsigned i)
 	return bp_fleet_state_counters(part[i].state)->stored;
 }
 
-static int setup_both(void **state)
+static void begin_part(struct fixture *f, unsigned i)
 {
 	struct bp_rule_spec r = rule("r", BP_REPEAT_ON_CHANGE);
+
+	r.hold = BP_HOLD_COUNT;
+	r.hold_count = 3;
+	open_part(f, i);
+	use_rule(part[i].g->rig, r);
+	set_time(part[i].g->rig);
+	part[i].g->rig->now_ns = bp_unix_ns();
+	UNTIL(f, bp_fleet_state_ready(part[i].state));
+}
+
+static int setup_both(void **state)
+{
 	struct fixture *f;
 
 	setup(state);
 	f = *state;
-	r.hold = BP_HOLD_COUNT;
-	r.hold_count = 3;
 	both_up(f);
-	for (unsigned i = 0; i < 2; i++) {
-		open_part(f, i);
-		use_rule(part[i].g->rig, r);
-		set_time(part[i].g->rig);
-		part[i].g->rig->now_ns = bp_unix_ns();
-	}
-	UNTIL(f, bp_fleet_state_ready(part[0].state) && bp_fleet_state_ready(part[1].state));
+	for (unsigned i = 0; i < 2; i++)
+		begin_part(f, i);
 	/* the rules are new: what is known is offered again after a second */
 	return 0;
 }
@@ -429,6 +434,53 @@ static void raise_comes_before_the_position(void **state)
 	assert_int_equal(state_after(f, &c, "70"), BP_ALARM_CLEARED);
 }
 
+/* As Redis numbers the connections: those for alarms of both gateways are older than this one. */
+static unsigned records_connection(struct fixture *f)
+{
+	unsigned id;
+
+	assert_int_equal(sscanf(test_redis_cli(&f->redis, "client list type normal"),
+				 "%*[^\n]\n%*[^\n]\nid=%u", &id),
+		1);
+	return id;
+}
+
+static void reconnect(struct fixture *f, unsigned id)
+{
+	const struct bp_fleet_counters *n = bp_fleet_state_counters(part[0].state);
+	const uint64_t before = n->connects;
+	char words[64];
+
+	snprintf(words, sizeof(words), "client kill id %u", id);
+	assert_string_equal(test_redis_cli(&f->redis, words), "1");
+	UNTIL(f, n->connects > before);
+}
+
+/* Redis has lost all, and only the connection for records shows it: the record of a client that is
+ * silent since has its holds again. */
+static void record_is_repeated_with_its_holds(void **state)
+{
+	struct fixture *f = *state;
+	struct peer c = connect_client(f);
+	const unsigned id = records_connection(f);
+	uint64_t before;
+
+	send_until_stored(f, &c, "81");
+	send_until_stored(f, &c, "82");
+	kill_gateway(f, 1);
+	assert_string_equal(test_redis_cli(&f->redis, "flushall"), "OK");
+	before = records(0);
+	reconnect(f, id);
+	assert_true(part[0].g->up);
+	UNTIL(f, records(0) > before);
+	kill_gateway(f, 0);
+	start(f, 1);
+	UNTIL(f, f->gateway[1].up);
+	begin_part(f, 1);
+	assert_int_equal(state_after(f, &c, "83"), BP_ALARM_RAISED);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_HOLD_ENDED), 0);
+}
+
 #define BOTH(name) cmocka_unit_test_setup_teardown(name, setup_both, teardown_both)
 
 int main(void)
@@ -440,6 +492,7 @@ int main(void)
 		BOTH(hold_ends_with_values_that_nobody_reads),
 		BOTH(hold_ends_with_a_report_that_is_lost),
 		BOTH(hold_continues_with_a_lost_report_of_another_client),
+		BOTH(record_is_repeated_with_its_holds),
 		BOTH(many_holds_are_stored_in_parts),
 		BOTH(record_does_not_wait_forever),
 		BOTH(raise_comes_before_the_position),
