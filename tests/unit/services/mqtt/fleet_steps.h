@@ -127,21 +127,31 @@ static inline bool request(struct bp_connection_key *k)
 	return true;
 }
 
-static inline void offer_bytes(
-	uint32_t result, const struct bp_connection_key *k, const void *record, size_t n)
+static inline void offer_holds(uint32_t result, const struct bp_connection_key *k,
+	const void *holds, size_t holds_len, const void *record, size_t n)
 {
-	const struct bp_adopt_offer head = {.result = result};
+	const struct bp_adopt_offer head = {.result = result, .holds_len = (uint32_t)holds_len};
 	struct bp_ring *ring = &two.shm.adopt_offers[0];
 	uint64_t mark;
-	uint8_t *p = bp_ring_reserve(ring, (uint32_t)(sizeof(head) + sizeof(*k) + n), &mark);
+	uint8_t *p =
+		bp_ring_reserve(ring, (uint32_t)(sizeof(head) + sizeof(*k) + holds_len + n), &mark);
 
 	assert_non_null(p);
 	memcpy(p, &head, sizeof(head));
 	memcpy(p + sizeof(head), k, sizeof(*k));
+	p += sizeof(head) + sizeof(*k);
+	if (holds_len != 0)
+		memcpy(p, holds, holds_len);
 	if (n != 0)
-		memcpy(p + sizeof(head) + sizeof(*k), record, n);
+		memcpy(p + holds_len, record, n);
 	bp_ring_commit(ring, mark);
 	bp_mqtt_worker_tick(two.in, two.mono_ns);
+}
+
+static inline void offer_bytes(
+	uint32_t result, const struct bp_connection_key *k, const void *record, size_t n)
+{
+	offer_holds(result, k, NULL, 0, record, n);
 }
 
 /* Answers that had a result. */
