@@ -388,13 +388,17 @@ static void close_store(void)
 	bp_shared_states_down(part[0].g->states);
 }
 
-/* Redis never acknowledges the state: the client gets a record, without its holds. */
+/* Redis never acknowledges the state: the client gets a record, without its holds, and that of
+ * another topic does not continue either. */
 static void record_does_not_wait_forever(void **state)
 {
 	struct fixture *f = *state;
 	struct peer c = connect_client(f);
-	uint64_t before;
+	uint64_t before = records(0);
 
+	publish_alias(&one, &c, "t/y", 4, "81");
+	publish_alias(&one, &c, "", 4, "82");
+	UNTIL(f, records(0) > before);
 	send_until_stored(f, &c, "81");
 	send_until_stored(f, &c, "82");
 	close_store();
@@ -404,6 +408,12 @@ static void record_does_not_wait_forever(void **state)
 	UNTIL(f, records(0) > before);
 	assert_true(number(part[0].g, "unstored") >= 1);
 	start_store(f, 0);
+	kill_gateway(f, 0);
+	set_time(&two);
+	publish_alias(&two, &c, "", 4, "83");
+	UNTIL(f, rig_count(&two, BP_C_FLEET_ADOPTED) == 1);
+	rig_flush(&two);
+	assert_int_equal(take_alarm(part[1].g).state, 0);
 }
 
 /* The state of an alarm is in Redis before the position behind its value: until then, there is no
