@@ -27,6 +27,18 @@ static bool unchanged(const _Atomic uint32_t *state, uint32_t before)
 	return atomic_load_explicit(state, memory_order_relaxed) == before;
 }
 
+/* Copies what a writer changes while *seq is odd. */
+static void copy_info(const _Atomic uint32_t *seq, void *out, const void *info, size_t n)
+{
+	for (unsigned i = 0; i < ATTEMPTS; i++) {
+		const uint32_t before = atomic_load_explicit(seq, memory_order_acquire);
+
+		bp_words_load(out, info, n);
+		if (before % 2 == 0 && unchanged(seq, before))
+			return;
+	}
+}
+
 bool bp_fib_interface(const struct bp_fib *f, unsigned interface, struct bp_interface_info *out)
 {
 	const struct bp_interface *e;
@@ -34,13 +46,7 @@ bool bp_fib_interface(const struct bp_fib *f, unsigned interface, struct bp_inte
 	if (interface >= BP_ALL_INTERFACES)
 		return false;
 	e = &f->interfaces[interface];
-	for (unsigned i = 0; i < ATTEMPTS; i++) {
-		const uint32_t seq = atomic_load_explicit(&e->seq, memory_order_acquire);
-
-		bp_words_load(out, &e->info, sizeof(*out));
-		if (seq % 2 == 0 && unchanged(&e->seq, seq))
-			break;
-	}
+	copy_info(&e->seq, out, &e->info, sizeof(*out));
 	out->name[sizeof(out->name) - 1] = '\0';
 	if (out->n_addresses > BP_ADDRESSES_MAX)
 		out->n_addresses = 0;
@@ -54,13 +60,7 @@ bool bp_fib_vrf(const struct bp_fib *f, unsigned vrf, struct bp_vrf_info *out)
 	if (vrf == BP_VRF_MAIN || vrf > BP_MAX_VRFS)
 		return false;
 	e = &f->vrfs[vrf - 1];
-	for (unsigned i = 0; i < ATTEMPTS; i++) {
-		const uint32_t seq = atomic_load_explicit(&e->seq, memory_order_acquire);
-
-		bp_words_load(out, &e->info, sizeof(*out));
-		if (seq % 2 == 0 && unchanged(&e->seq, seq))
-			break;
-	}
+	copy_info(&e->seq, out, &e->info, sizeof(*out));
 	out->name[sizeof(out->name) - 1] = '\0';
 	return out->table != 0;
 }
