@@ -179,41 +179,38 @@ static void log_limits(struct bp_sync *s)
 	s->cache->full = 0;
 }
 
-static void log_refused_subinterfaces(struct bp_sync *s)
+static void log_refused(struct bp_sync *s, uint32_t *before, uint32_t now, const char *what,
+	uint32_t limit, const char *text)
 {
-	const uint32_t refused = s->cache->subinterfaces_refused;
-
-	if (refused > s->subinterfaces_refused)
+	if (now > *before)
 		bp_log_limited(&s->log_refused, BP_LOG_WARNING,
-			BP_LOG_FIELDS(BP_LOG_NUM("subinterfaces", refused),
-				BP_LOG_NUM("limit", BP_MAX_SUBINTERFACES)),
-			"VLAN subinterfaces beyond the limit: the kernel forwards their packets; "
-			"remove some");
-	s->subinterfaces_refused = refused;
-	if (bp_nl_subinterfaces_waiting(s->cache))
-		bp_sync_resync_soon(s, "a subinterface has no number");
-	if (s->to.fib != NULL && s->to.fib->control != NULL)
-		atomic_store_explicit(
-			&s->to.fib->control->subinterfaces_refused, refused, memory_order_relaxed);
+			BP_LOG_FIELDS(BP_LOG_NUM(what, now), BP_LOG_NUM("limit", limit)), "%s",
+			text);
+	*before = now;
 }
 
-static void log_refused_vrfs(struct bp_sync *s)
+/* What has no number because a limit is reached. */
+static void report_refused(struct bp_sync *s)
 {
-	const uint32_t refused = s->cache->vrfs_refused;
+	const struct bp_nl_cache *c = s->cache;
 
-	if (refused > s->vrfs_refused)
-		bp_log_limited(&s->log_refused, BP_LOG_WARNING,
-			BP_LOG_FIELDS(BP_LOG_NUM("interfaces", refused),
-				BP_LOG_NUM("limit", BP_MAX_VRFS)),
-			"interfaces in VRFs that are not copied: the kernel forwards their "
-			"packets; "
-			"use no more VRFs than the limit, and not table 255 (local)");
-	s->vrfs_refused = refused;
-	if (bp_nl_vrfs_waiting(s->cache))
+	log_refused(s, &s->subinterfaces_refused, c->subinterfaces_refused, "subinterfaces",
+		BP_MAX_SUBINTERFACES,
+		"VLAN subinterfaces beyond the limit: the kernel forwards their packets; "
+		"remove some");
+	log_refused(s, &s->vrfs_refused, c->vrfs_refused, "interfaces", BP_MAX_VRFS,
+		"interfaces in VRFs that are not copied: the kernel forwards their packets; "
+		"use no more VRFs than the limit, and not table 255 (local)");
+	if (bp_nl_subinterfaces_waiting(c))
+		bp_sync_resync_soon(s, "a subinterface has no number");
+	if (bp_nl_vrfs_waiting(c))
 		bp_sync_resync_soon(s, "a VRF has no number");
-	if (s->to.fib != NULL && s->to.fib->control != NULL)
-		atomic_store_explicit(
-			&s->to.fib->control->vrfs_refused, refused, memory_order_relaxed);
+	if (s->to.fib == NULL || s->to.fib->control == NULL)
+		return;
+	atomic_store_explicit(&s->to.fib->control->subinterfaces_refused, c->subinterfaces_refused,
+		memory_order_relaxed);
+	atomic_store_explicit(
+		&s->to.fib->control->vrfs_refused, c->vrfs_refused, memory_order_relaxed);
 }
 
 void bp_sync_after(struct bp_sync *s)
@@ -228,8 +225,7 @@ void bp_sync_after(struct bp_sync *s)
 		prepare_subinterfaces(s);
 	if (s->cache->vrfs_changed)
 		prepare_vrfs(s);
-	log_refused_subinterfaces(s);
-	log_refused_vrfs(s);
+	report_refused(s);
 	if (s->netconf && s->phase != SYNC_HOLDING)
 		read_settings(s);
 	if (s->cache->full != 0 || s->full)
