@@ -222,7 +222,8 @@
 	X(SUSPICIOUS_TYPE, STREAM, "suspicious_type",                                              \
 		"packets of a type that only a broker sends: ignored, as by mosquitto")            \
 	X(SUSPICIOUS_STRING, STREAM, "suspicious_string",                                          \
-		"inspected although a string has a control character or is invalid")               \
+		"inspected although a string has a control character or is invalid (of a "         \
+		"topic that a client repeats: once or more)")                                      \
 	X(SUSPICIOUS_WILDCARD, STREAM, "suspicious_wildcard",                                      \
 		"inspected although the response topic has + or #")                                \
 	X(SUSPICIOUS_FILTER, STREAM, "suspicious_filter",                                          \
@@ -234,7 +235,8 @@
 	X(SUSPICIOUS_CONNECT, STREAM, "suspicious_connect",                                        \
 		"CONNECT inspected although its flags violate the standard")                       \
 	X(SUSPICIOUS_LEVELS, STREAM, "suspicious_levels",                                          \
-		"PUBLISH inspected although its topic has over 201 levels (strictness: standard)") \
+		"PUBLISH inspected although its topic has over 201 levels (strictness: standard; " \
+		"of a topic that a client repeats: once or more)")                                 \
 	/* MQTT */                                                                                 \
 	X(MQTT_PACKETS, MQTT, "mqtt_packets", "MQTT control packets inspected")                    \
 	X(MQTT_PUBLISH, MQTT, "publishes",                                                         \
