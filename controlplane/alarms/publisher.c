@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Start, end, timers, and events of the link; publisher_internal.h lists the other files. */
+/* Start, end and timers; publisher_internal.h lists the other files. */
 #include "controlplane/alarms/publisher.h"
 
 #include <event2/event.h>
@@ -36,7 +36,7 @@ static void set(_Atomic uint64_t *gauge, uint64_t v)
 	atomic_store_explicit(gauge, v, memory_order_relaxed);
 }
 
-static void update_brokers(struct bp_publisher *p)
+void bp_publish_update_brokers(struct bp_publisher *p)
 {
 	uint32_t known, connected;
 
@@ -64,7 +64,7 @@ void bp_publish_reschedule(struct bp_publisher *p)
 		evtimer_add(p->reschedule_event, &now);
 }
 
-/* ---- events of the link and timers ---- */
+/* ---- timers ---- */
 
 bool bp_publish_unresponsive(const struct bp_publisher *p, uint64_t now)
 {
@@ -77,120 +77,6 @@ static bool ack_timed_out(struct bp_publisher *p, uint64_t now)
 
 	return p->inflight.oldest != 0 && oldest->written_ns != 0 && now > oldest->written_ns &&
 	       now - oldest->written_ns > p->ack_timeout_ns;
-}
-
-static void pump(struct bp_publisher *p, bool disk);
-
-static void on_up(void *arg)
-{
-	struct bp_publisher *p = arg;
-
-	bp_inflight_connected(&p->inflight);
-	bp_count(&p->c->connects, 1);
-	atomic_store_explicit(&p->c->connected, 1, memory_order_relaxed);
-	update_brokers(p);
-	bp_publish_reschedule(p);
-}
-
-static void on_unreachable(void *arg)
-{
-	struct bp_publisher *p = arg;
-
-	if (atomic_load_explicit(&p->c->connected, memory_order_relaxed) == 0)
-		return;
-	bp_count(&p->c->disconnects, 1);
-	atomic_store_explicit(&p->c->connected, 0, memory_order_relaxed);
-	p->down_since_ns = bp_mono_ns();
-	bp_publish_reschedule(p);
-}
-
-static void on_down(void *arg)
-{
-	struct bp_publisher *p = arg;
-
-	on_unreachable(p);
-	p->window_full = false;
-	while (p->inflight.oldest != 0) {
-		struct bp_inflight_slot s = bp_inflight_take(&p->inflight, p->inflight.oldest);
-
-		if (s.kind == BP_INFLIGHT_DROPPED) {
-			bp_publish_dropped(p, (enum bp_publish_drop)s.ref, 1);
-		} else if (s.kind == BP_INFLIGHT_LIVE) {
-			struct bp_lane *l = &p->lane[s.lane];
-			struct bp_lane_entry *e = bp_lane_entry(l, s.ref);
-
-			bp_lane_set_pending(l, e);
-			bp_publish_wait(p, e);
-		} else {
-			bp_backlog_returned(&p->backlog, s.ref);
-		}
-	}
-	bp_publish_reschedule(p);
-}
-
-/* An answer to one alarm: the others wait from now on. */
-static void note_answer(struct bp_publisher *p, uint64_t now)
-{
-	p->unacked_ns = p->inflight.count != 0 ? now : 0;
-}
-
-static void on_acked(void *arg, uint16_t mid)
-{
-	struct bp_publisher *p = arg;
-	struct bp_inflight_slot s = bp_inflight_take(&p->inflight, mid);
-	uint64_t now = bp_mono_ns();
-	struct bp_lane_entry *e;
-
-	note_answer(p, now);
-	bp_inflight_acked(&p->inflight, s.written_ns, now);
-	switch ((enum bp_inflight_kind)s.kind) {
-	case BP_INFLIGHT_FREE:
-		return;
-	case BP_INFLIGHT_LIVE:
-		e = bp_lane_entry(&p->lane[s.lane], s.ref);
-		bp_publish_finished(p, e->id);
-		bp_alarm_stages_acknowledged(p->latency, &e->stamps, s.written_ns, now);
-		bp_lane_set_done(&p->lane[s.lane], e);
-		break;
-	case BP_INFLIGHT_BACKLOG:
-		bp_publish_finished(p, s.ref);
-		bp_backlog_acked(&p->backlog, s.ref);
-		break;
-	case BP_INFLIGHT_DROPPED: /* too early: it is delivered */
-		break;
-	}
-	bp_count(&p->c->acked, 1);
-}
-
-/* The alarm is finished: it is counted and not delivered. */
-static void on_rejected(void *arg, uint16_t mid, const char *why)
-{
-	struct bp_publisher *p = arg;
-	struct bp_inflight_slot s = bp_inflight_take(&p->inflight, mid);
-	struct bp_lane_entry *e;
-
-	if (s.kind == BP_INFLIGHT_FREE)
-		return;
-	note_answer(p, bp_mono_ns());
-	bp_count(&p->c->rejected, 1);
-	p->rejected++;
-	if (s.kind == BP_INFLIGHT_DROPPED)
-		return;
-	if (s.kind == BP_INFLIGHT_BACKLOG) {
-		bp_publish_rejected(p, s.ref, why);
-		bp_publish_finished(p, s.ref);
-		bp_backlog_acked(&p->backlog, s.ref);
-		return;
-	}
-	e = bp_lane_entry(&p->lane[s.lane], s.ref);
-	bp_publish_rejected(p, e->id, why);
-	bp_publish_finished(p, e->id);
-	bp_lane_set_done(&p->lane[s.lane], e);
-}
-
-static void on_ready(void *arg)
-{
-	pump(arg, false);
 }
 
 /* The rings are empty. */
@@ -329,6 +215,11 @@ static void pump(struct bp_publisher *p, bool disk)
 		drain(p, now);
 }
 
+void bp_publish_ready(void *arg)
+{
+	pump(arg, false);
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	uint64_t expirations;
@@ -414,7 +305,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (p->settings_bad && now >= p->settings_retry_ns)
 		try_settings(p, now);
-	update_brokers(p);
+	bp_publish_update_brokers(p);
 	if (empty(p) && bp_spool_rows(p->spool) == 0)
 		p->unacked_ns = 0; /* dropped */
 	bp_publish_count_dropped(p);
@@ -578,12 +469,6 @@ static void open_spool(struct bp_publisher *p)
 static struct bp_publisher *new_publisher(const struct bp_destination *to, struct event_base *base,
 	struct bp_shm *shm, const struct bp_config_mqtt *mqtt)
 {
-	static const struct bp_link_events events = {.up = on_up,
-		.down = on_down,
-		.unreachable = on_unreachable,
-		.acked = on_acked,
-		.rejected = on_rejected,
-		.ready = on_ready};
 	struct bp_publisher *p = calloc(1, sizeof(*p));
 	char path[SPOOL_PATH_SIZE];
 
@@ -606,7 +491,7 @@ static struct bp_publisher *new_publisher(const struct bp_destination *to, struc
 	p->spool = bp_spool_new(path, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
 	bp_backlog_init(&p->backlog, p->spool);
 	bp_key_order_init(&p->order, mqtt->spool.max_keys);
-	p->link = to->new (base, &events, p);
+	p->link = to->new (base, &bp_publish_link_events, p);
 	if (p->spool != NULL && p->link != NULL && open_lanes(p) && start_tick(p))
 		return p;
 	free_publisher(p);
@@ -678,97 +563,4 @@ void bp_publisher_drain(
 		p->drain_deadline_ns = bp_mono_ns() + wait_ns;
 		bp_publish_reschedule(p);
 	}
-}
-
-/* ---- copies of alarms ---- */
-
-void bp_publisher_set_keeper(struct bp_publisher *p, const struct bp_alarm_keeper *keeper)
-{
-	for (; p != NULL; p = p->next) {
-		p->keeper = keeper;
-		if (keeper != NULL)
-			bp_publish_show_rows(p);
-	}
-}
-
-bool bp_publisher_adopt(struct bp_publisher *p, unsigned n, struct bp_adopted *alarms)
-{
-	const uint64_t now = bp_mono_ns();
-	bool done = true;
-
-	for (unsigned i = 0; i < n; i++) {
-		if (!alarms[i].numbered)
-			alarms[i].alarm->id = atomic_fetch_add_explicit(
-				&p->shm->shared->next_alarm_id, 1, memory_order_relaxed);
-		alarms[i].numbered = true;
-	}
-	for (; p != NULL; p = p->next)
-		if (p->limits.enabled)
-			done &= bp_publish_adopt(p, n, alarms, now);
-	return done;
-}
-
-bool bp_publisher_can_adopt(const struct bp_publisher *p)
-{
-	bool any = false;
-
-	for (; p != NULL; p = p->next) {
-		if (p->limits.enabled && (p->spool_broken || p->unreadable_ns != 0))
-			return false;
-		any |= p->limits.enabled;
-	}
-	return any;
-}
-
-static uint64_t oldest_of(const struct bp_publisher *p)
-{
-	uint64_t oldest = bp_spool_oldest(p->spool), id;
-
-	if (p->spool_broken || p->unreadable_ns != 0 ||
-		(p->limits.enabled && !bp_spool_is_open(p->spool)))
-		return 0;
-	for (unsigned i = 0; i < p->lanes; i++)
-		if ((id = bp_lane_oldest_after(&p->lane[i], UINT64_MAX)) < oldest)
-			oldest = id;
-	return oldest;
-}
-
-void bp_publisher_bounds(
-	const struct bp_publisher *p, struct bp_publisher_bounds out[BP_DESTINATIONS])
-{
-	for (unsigned i = 0; i < BP_DESTINATIONS; i++)
-		out[i] = (struct bp_publisher_bounds){UINT64_MAX, UINT64_MAX};
-	for (; p != NULL; p = p->next)
-		out[p->to->id] = (struct bp_publisher_bounds){.oldest = oldest_of(p),
-			.dropped = p->limits.enabled ? bp_spool_dropped(p->spool) : UINT64_MAX};
-}
-
-struct row_copy {
-	uint64_t id;
-	struct bp_alarm *out;
-	size_t size, len;
-};
-
-static bool copy_row(void *arg, uint64_t id, const struct bp_alarm *a)
-{
-	struct row_copy *c = arg;
-
-	if (id == c->id && a != NULL) {
-		c->len = bp_alarm_size(a);
-		if (c->len <= c->size)
-			memcpy(c->out, a, c->len);
-	}
-	return false;
-}
-
-size_t bp_publisher_row(struct bp_publisher *p, uint64_t id, struct bp_alarm *out, size_t size)
-{
-	struct row_copy c = {.id = id, .out = out, .size = size};
-	bool end;
-
-	for (; p != NULL && c.len == 0; p = p->next)
-		if (!p->spool_broken && bp_spool_oldest(p->spool) <= id &&
-			!bp_spool_read(p->spool, id, copy_row, &c, &end))
-			bp_publish_unreadable(p, bp_mono_ns());
-	return c.len;
 }

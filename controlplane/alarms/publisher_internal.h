@@ -21,9 +21,10 @@
 #include "controlplane/alarms/publisher.h"
 
 /*
- * Files of the publisher: publisher.c (start, end, timers, events of the link), publish_alarm.c
- * (one alarm), publish_live.c (rings to link), publish_spool.c (rings to spool), publish_backlog.c
- * (spool to link), publish_order.c (order of alarms). Only these files include this header.
+ * Files of the publisher: publisher.c (start, end, timers), publish_link.c (events of the link),
+ * publish_alarm.c (one alarm), publish_live.c (rings to link), publish_spool.c (rings to spool),
+ * publish_backlog.c (spool to link), publish_order.c (order of alarms), publish_copies.c (for their
+ * copies at other gateways), publish_faults.c (faults). Only these files include this header.
  */
 
 /* A link that returns within this time causes no disk write, unless a ring fills. */
@@ -173,6 +174,13 @@ static inline bool bp_publish_disk_rests(const struct bp_publisher *p, uint64_t 
 
 /* publisher.c: runs again without waiting for the tick, after other events were handled. */
 void bp_publish_reschedule(struct bp_publisher *p);
+
+/* Runs again now: the link can take more. arg: the publisher. */
+void bp_publish_ready(void *arg);
+void bp_publish_update_brokers(struct bp_publisher *p);
+
+/* publish_link.c: their arg is the publisher. */
+extern const struct bp_link_events bp_publish_link_events;
 
 /* publish_alarm.c: returns whether the alarm can be published at all. */
 bool bp_publishable(const struct bp_alarm *a);
