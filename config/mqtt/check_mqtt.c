@@ -296,8 +296,8 @@ static const char *missing_section(const struct bp_rule_spec *rule, const struct
 }
 
 /* An action needs its target. */
-static void check_rule_targets(
-	struct bp_reader *r, const struct bp_yaml *rules, const struct bp_config_mqtt *m)
+static void check_rule_targets(struct bp_reader *r, const struct bp_yaml *mqtt,
+	const struct bp_yaml *rules, const struct bp_config_mqtt *m)
 {
 	uint32_t i = 0;
 
@@ -311,7 +311,8 @@ static void check_rule_targets(
 
 		if (e->bad || e->kind != BP_YAML_MAP || (action != NULL && action->bad))
 			continue;
-		if (missing == NULL)
+		/* A section under its old name has its own message. */
+		if (missing == NULL || bp_yaml_find(mqtt, mirror ? "clone" : "edge") != NULL)
 			continue;
 		if (rule->name[0] != '\0')
 			snprintf(which, sizeof(which), "rule '%s'", rule->name);
@@ -348,7 +349,7 @@ static void check_rules(
 			"mqtt.rules: %u rules are given; expected at most %u (mqtt.max_rules)", all,
 			m->max_rules);
 	bp_check_names(r, rules, "rule", rule_name, m->rules);
-	check_rule_targets(r, rules, m);
+	check_rule_targets(r, n, rules, m);
 }
 
 /* Rules with clear, hold or on_change keep one state per matching topic: at least one is needed. */

@@ -140,7 +140,15 @@ static void old_names_get_the_new_one(void **state)
 		"ports[].routed.host_interface.backend, its name in version 1\n"
 		"f.yaml:1:43: unknown setting 'queues' in ports[0]; expected ports[].rx_queues, "
 		"its name in version 1\n");
-	/* Neither old name makes ports that seem to have no role. */
+	/* An old name makes neither rules that seem to have no destination */
+	says(BRIDGED "mqtt: {edge: {}, rules: [{name: r, topic: t, raise: {above: 1}}]}\n",
+		"f.yaml:3:8: unknown setting 'edge' in mqtt; expected mqtt.publisher, its name in "
+		"version 1\n");
+	says(BRIDGED "mqtt: {clone: {}, rules: [{name: r, topic: t, raise: {above: 1}, action: "
+		     "mirror}]}\n",
+		"f.yaml:3:8: unknown setting 'clone' in mqtt; expected mqtt.mirror, its name in "
+		"version 1\n");
+	/* nor ports that seem to have no role. */
 	says(ROLELESS "bridge: [[a, b]]\n", "f.yaml:2:1: unknown setting 'bridge' in the file; "
 					    "expected bridges, its name in version 1\n");
 }
