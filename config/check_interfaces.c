@@ -253,6 +253,29 @@ static void check_bridge_names(struct bp_reader *r)
 	}
 }
 
+/* The kernel routes between bridges with a host interface and routed ports: a connection that
+ * passes two of them must not be two connections. */
+static void check_networks(struct bp_reader *r)
+{
+	const struct bp_config *c = r->config;
+	uint32_t i = 0;
+
+	for (const struct bp_yaml *e = list_of(r, "bridges"); e != NULL && i < c->n_bridges;
+		e = e->next, i++) {
+		const struct bp_config_bridge *b = &c->bridge[i];
+		const struct bp_yaml *n = bp_good(e, "network");
+
+		if (n == NULL || !b->has_host_interface || strcmp(b->network, BP_NETWORK_MAIN) == 0)
+			continue;
+		BP_AT_ERROR(r, n,
+			"bridges[%u].network: '%s' is given for a bridge with host_interface, "
+			"which "
+			"the kernel routes to and from; expected " BP_NETWORK_MAIN
+			", or a bridge without host_interface",
+			i, b->network);
+	}
+}
+
 /* Returns the node of address `k` of the valid addresses. */
 static const struct bp_yaml *address_node(const struct place *p, uint32_t k)
 {
@@ -316,6 +339,7 @@ void bp_check_interfaces(struct bp_reader *r)
 	collect_ports(r, &p);
 	collect_bridges(r, &p);
 	check_bridge_names(r);
+	check_networks(r);
 	for (uint32_t i = 0; i < p.n; i++)
 		settle(r, &p.list[i]);
 	for (uint32_t i = 0; i < p.n; i++) {

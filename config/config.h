@@ -51,7 +51,8 @@ struct bp_config_port {
 struct bp_config_bridge {
 	char name[BP_NAME_MAX + 1]; /* of the bridge and of its host interface */
 	uint32_t n;
-	uint8_t port[BP_MAX_PORTS]; /* indices into ports */
+	uint8_t port[BP_MAX_PORTS];    /* indices into ports */
+	char network[BP_NAME_MAX + 1]; /* "": not given; see bp_config_networks() */
 	bool has_host_interface;
 	struct bp_config_interface host_interface;
 	uint32_t fdb_max_entries; /* per port */
@@ -260,6 +261,15 @@ extern const unsigned char bp_config_zeros[BP_CONFIG_SERVICE_MAX];
 	{                                                                                          \
 		return c->service[BP_SERVICE_##id_];                                               \
 	}
+
+/* Networks of MQTT inspection: config/mqtt/networks.c. */
+#define BP_NETWORK_MAIN "main"
+struct bp_networks {
+	uint8_t of_port[BP_MAX_PORTS];           /* number of its network */
+	uint8_t n;                               /* with the main one, number 0 */
+	char name[BP_NETWORKS][BP_NAME_MAX + 1]; /* by number; "" of number 0 */
+};
+void bp_config_networks(const struct bp_config *c, struct bp_networks *out);
 
 /* Returns whether a port is routed: it is in no bridge. */
 bool bp_config_port_routes(const struct bp_config *c, unsigned port);

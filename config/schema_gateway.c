@@ -49,6 +49,11 @@ static bool host_has_kernel_name(const void *bridge)
 	return ((const struct bp_config_bridge *)bridge)->host_interface.kernel_name[0] != '\0';
 }
 
+static bool has_network(const void *bridge)
+{
+	return ((const struct bp_config_bridge *)bridge)->network[0] != '\0';
+}
+
 static bool has_via(const void *route)
 {
 	return ((const struct bp_config_static_route *)route)->hop.gateway.family != 0;
@@ -201,6 +206,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Name of the bridge and of its host interface in this file, in counters and in biplane show; unique among ports and bridges."},
 	{.path = "bridges[].ports", .type = &bp_type_bridge_ports, .size = sizeof(struct bp_config_bridge), .flags = BP_REQUIRED,
 	 .help = "Ports of the bridge. A port is in at most one bridge."},
+	{.path = "bridges[].network", .type = &bp_type_name, IN(bp_config_bridge, network), .min = 1, .present = has_network, .preset_text = "the name of the bridge; main with host_interface, and for the only bridge of a gateway without routed ports",
+	 .help = "Network of the bridge for MQTT inspection. Connections of different networks are different connections, even if their addresses and TCP ports are equal. Bridges with the same network share their connections: use it if a connection passes two bridges of this gateway, such as in front of and behind a firewall. main is the network of routed ports and of bridges with host_interface. Gateways of a fleet need the same name for the same network."},
 	{.path = "bridges[].host_interface", .type = &bp_type_section, GIVEN(bp_config_bridge, has_host_interface),
 	 .help = "Interface of this machine in the bridge, through which it is reachable from the segment and routes to and from it. Without it the bridge is isolated from this machine."},
 	{.path = "bridges[].host_interface.addresses", .type = &bp_type_addresses, IN(bp_config_bridge, host_interface), .preset_text = "none",

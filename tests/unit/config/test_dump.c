@@ -20,7 +20,7 @@
 	"  - {name: cloud, device: \"net_af_packet0,iface=b\"}\n"                                  \
 	"  - {name: edge, device: net_null0}\n  - {name: spare, device: net_null1}\n"              \
 	"bridges: [{name: bridge0, ports: [devices, cloud]}, {name: bridge1, ports: [edge, "       \
-	"spare], fdb_max_entries: 100, fdb_aging_time: 90s}]\n"                                    \
+	"spare], network: line-2, fdb_max_entries: 100, fdb_aging_time: 90s}]\n"                   \
 	"fleet: {name: plant, labels: {site: north, role: edge}, config: {server: "                \
 	"\"etcds://10.0.0.1:2379,h:1\", keys: [/k1, /k2], ca_file: /ca, cert_file: /cert, "        \
 	"key_file: /key, username: u, password_file: /pw, trial_time: 90s, directory: /d}}\n"      \
@@ -534,6 +534,8 @@ static void changes_of_routing_need_a_restart(void **state)
 		RESTART("bridges[0].name") RESTART("bridges[0].host_interface"));
 	needs(BRIDGED, ROLELESS "bridges: [{name: bridge0, ports: [a, b], fdb_max_entries: 16}]\n",
 		RESTART("bridges[0].fdb_max_entries"));
+	needs(BRIDGED, ROLELESS "bridges: [{name: bridge0, ports: [a, b], network: line}]\n",
+		RESTART("bridges[0].network"));
 	needs(ROLELESS "bridges: [{name: h, ports: [a, b], host_interface: {}}]\n",
 		ROLELESS "bridges: [{name: g, ports: [a, b], host_interface: {addresses: "
 			 "10.0.0.1/24, backend: off}}]\n",

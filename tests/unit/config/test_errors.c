@@ -46,6 +46,16 @@ static void unknown_names_get_a_suggestion(void **state)
 	says_unknown("<<: {name: a}\n", "<<");
 }
 
+static void routed_bridges_have_no_other_network(void **state)
+{
+	says(ROLELESS "bridges: [{name: h, ports: [a, b], network: x, host_interface: {}}]\n",
+		"f.yaml:2:45: bridges[0].network: 'x' is given for a bridge with host_interface, "
+		"which the kernel routes to and from; expected main, or a bridge without "
+		"host_interface\n");
+	bp_config_free(accepted(ROLELESS
+		"bridges: [{name: h, ports: [a, b], network: main, host_interface: {}}]\n"));
+}
+
 /* A file says which version it has; the message comes with those of its old names. */
 static void files_have_a_version(void **state)
 {
@@ -778,6 +788,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(absence_excludes_values),
 		cmocka_unit_test(unknown_names_get_a_suggestion),
+		cmocka_unit_test(routed_bridges_have_no_other_network),
 		cmocka_unit_test(files_have_a_version),
 		cmocka_unit_test(monitor_beyond_loopback_needs_tls_and_a_token),
 		cmocka_unit_test(the_state_of_a_fleet_is_checked),
