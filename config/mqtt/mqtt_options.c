@@ -6,8 +6,8 @@
 #include "services/mqtt/inspect.h"
 #include "shm/hash.h"
 
-/* The worker of a connection depends on the ports and their queues. */
-static uint64_t placement_of(const struct bp_config *c)
+/* The worker of a connection depends on the ports and their queues, its key on their networks. */
+static uint64_t placement_of(const struct bp_config *c, const struct bp_networks *networks)
 {
 	uint64_t h = c->n_ports;
 
@@ -16,6 +16,12 @@ static uint64_t placement_of(const struct bp_config *c)
 		const uint64_t key[2] = {h, port->rx_queues};
 
 		h = bp_hash_bytes(key, port->device, strnlen(port->device, sizeof(port->device)));
+		if (networks->of_port[p] != 0) {
+			const char *name = networks->name[networks->of_port[p]];
+
+			h = bp_hash_bytes(
+				(const uint64_t[2]){h, networks->of_port[p]}, name, strlen(name));
+		}
 	}
 	return h;
 }
@@ -23,10 +29,12 @@ static uint64_t placement_of(const struct bp_config *c)
 void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o)
 {
 	const struct bp_config_mqtt *m = bp_config_mqtt(c);
+	struct bp_networks networks;
 
+	bp_config_networks(c, &networks);
 	*o = (struct bp_mqtt_options){
 		.workers = c->n_workers,
-		.placement = placement_of(c),
+		.placement = placement_of(c, &networks),
 		.n_ports = m->n_tcp_ports + m->n_websocket_ports,
 		.n_websocket_ports = m->n_websocket_ports,
 		.n_brokers = m->n_brokers,
@@ -54,6 +62,7 @@ void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o
 	memcpy(o->ports, m->tcp_ports, sizeof(m->tcp_ports));
 	memcpy(o->ports + m->n_tcp_ports, m->websocket_ports, sizeof(m->websocket_ports));
 	memcpy(o->brokers, m->brokers, sizeof(o->brokers));
+	memcpy(o->networks, networks.name, sizeof(o->networks));
 }
 
 uint64_t bp_flow_table_size(const struct bp_config *c)

@@ -51,6 +51,18 @@ static __rte_noinline void bp_reading_generally(struct bp_reading *r, uint16_t n
 	}
 }
 
+/* Frames of different ports. */
+static __rte_noinline void bp_reading_networks(struct bp_reading *r, uint16_t n)
+{
+	uint8_t differ = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		r->b.network[i] = r->w->network[r->m[i]->port];
+		differ |= r->b.network[i] ^ r->b.network[0];
+	}
+	r->b.networks_differ = differ != 0;
+}
+
 /* Flags of the checksum verdict of a driver, if any. */
 #define BP_SUM_FLAGS (RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK)
 
@@ -79,6 +91,10 @@ static inline uint64_t bp_reading_begin(
 			     (m[i]->ol_flags & BP_SUM_FLAGS) != 0))
 			bp_reading_add_other(r, i);
 	}
+	r->b.network[0] = w->network[m[0]->port];
+	r->b.networks_differ = false;
+	if (unlikely(differ >> BP_MBUF_REARM_PORT != 0))
+		bp_reading_networks(r, n);
 	if (unlikely(w->tracing))
 		bp_reading_generally(r, n);
 	return differ;

@@ -60,6 +60,7 @@ static inline void bp_hinted_frame(
 	const struct bp_worker *w, const struct rte_mbuf *m, struct bp_frame *f)
 {
 	bp_hint_get(m, f);
+	f->network = w->network[m->port];
 	if (unlikely(f->vlan_outer != 0))
 		bp_forget_vlan(w, m, f);
 }

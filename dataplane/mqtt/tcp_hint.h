@@ -57,7 +57,7 @@ static inline void bp_hint_get(const struct rte_mbuf *m, struct bp_frame *f)
 	f->tunnel = 0;
 	f->n_more = 0;
 	f->more = NULL;
-	f->port = 0;
+	f->port = f->network = 0;
 	if (unlikely(l3 > BP_ETHER_HDR))
 		(void)bp_frame_link(data, m->data_len, f); /* parses tags and tunnels again */
 	f->ip6 = hint & BP_HINT_IP6;

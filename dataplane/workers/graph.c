@@ -255,6 +255,10 @@ static void set_contexts(struct bp_worker *w, const struct bp_rx_queue *queues, 
 
 void bp_worker_bridges(struct bp_worker *w, const struct bp_config *c)
 {
+	struct bp_networks networks;
+
+	bp_config_networks(c, &networks);
+	memcpy(w->network, networks.of_port, sizeof(w->network));
 	memset(w->onward, BP_EDGE_IP4, sizeof(w->onward));
 	memset(w->bridge_of, BP_NO_PORT, sizeof(w->bridge_of));
 	memset(w->tx_queue, 0, sizeof(w->tx_queue));

@@ -125,8 +125,9 @@ struct bp_worker {
 	uint8_t onward[BP_MAX_PORTS]; /* edge of its received frames */
 	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames after checksum completion */
 	uint8_t inner[BP_MAX_PORTS];  /* the same, of the frames that node transform did not take */
-	uint32_t prepare;             /* bit per port whose frames need bp_port_prepare() */
-	uint32_t capture_tx;          /* bit per port whose sent frames are captured */
+	uint8_t network[BP_MAX_PORTS]; /* of its connections, for inspection */
+	uint32_t prepare;              /* bit per port whose frames need bp_port_prepare() */
+	uint32_t capture_tx;           /* bit per port whose sent frames are captured */
 	/* Bit per port whose frames may be aggregates, each of which becomes many frames; and the
 	 * burst size of such a port. */
 	uint32_t small_burst;

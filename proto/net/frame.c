@@ -255,7 +255,7 @@ enum bp_frame_kind bp_frame_parse(
 	bool ip6;
 
 	f->n_more = 0;
-	f->port = 0;
+	f->port = f->network = 0;
 	f->more = NULL;
 	if (kind != BP_FRAME_TCP)
 		return kind;

@@ -79,6 +79,9 @@ struct bp_frame {
 	/* Ingress port + 1, set by the caller; 0: unknown, as in a capture of both directions */
 	uint8_t port;
 	bool routed; /* that port is routed, not bridged */
+	/* number of the network of that port, set by the caller: connections of different networks
+	 * are different ones */
+	uint8_t network;
 	const struct bp_piece *more;
 };
 

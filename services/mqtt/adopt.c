@@ -90,11 +90,13 @@ static bool key_sound(
 	const uint64_t ip6 = (f->flags & BP_FLOW_IP6) != 0;
 	const uint64_t tunnel = f->tunnel != 0 ? bp_flow_k0_tunnel(t, f->tunnel) : 0;
 	const uint16_t port = (uint16_t)f->k1;
+	char network[BP_NAME_MAX + 1];
 	bool inspected = false;
 
 	for (uint32_t i = 0; i < in->n_ports; i++)
 		inspected |= in->port[i] == port;
-	return inspected && f->k1 >> 56 == ip6 && tag == bp_flow_tag(hash) &&
+	return inspected && (f->k1 >> BP_FLOW_K1_IP6 & 1) == ip6 &&
+	       bp_flow_network_name(t->header, f, network) != NULL && tag == bp_flow_tag(hash) &&
 	       (g == bp_flow_group1(t, hash) || g == bp_flow_group2(t, hash)) &&
 	       (f->k0 ^ tunnel) == (ip6 ? bp_flow_k0_ip6(t, f->client_ip, f->broker_ip)
 					: bp_flow_k0_ip4(f->client_ip, f->broker_ip));
@@ -415,7 +417,7 @@ const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o,
 	h->delayed_wills = 0;
 
 	if (any && (h->shape != shape || h->groups != in->table.groups))
-		why = "the ports, the workers or the bounds of mqtt have changed";
+		why = "the ports, the networks, the workers or the bounds of mqtt have changed";
 	else if (any && h->boot != booted)
 		why = "the machine was booted";
 	if (any && why == NULL) {

@@ -24,16 +24,31 @@
 
 /* ---- hash, probe, parse, verify ---- */
 
-static NOINLINE void hash(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
+/* `differ`, a constant: the frames are of different networks. */
+static inline __attribute__((always_inline)) void hash_by(
+	struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, bool differ)
 {
+	const uint64_t first = bp_flow_k1_network(b->network[0]);
+
 	for (uint32_t i = 0; i < b->n; i++) {
 		if (__builtin_expect(b->kind[i] != BP_BURST_PARSED, 1))
-			bp_single_hash(in, b->frame[i], &b->l[i]);
+			bp_single_hash(in, b->frame[i],
+				differ ? bp_flow_k1_network(b->network[i]) : first, &b->l[i]);
 		else
 			bp_inspect_hash(in, &b->parsed[i], &b->l[i]);
 		b->group[i] = bp_flow_group1(&in->table, b->l[i].hash);
 		__builtin_prefetch(&in->table.group[b->group[i]]);
 	}
+}
+
+static NOINLINE void hash(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
+{
+	hash_by(in, b, false);
+}
+
+static NOINLINE void hash_of_networks(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
+{
+	hash_by(in, b, true);
 }
 
 static NOINLINE void probe(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, bool enforces)
@@ -700,7 +715,10 @@ void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	const bool enforces = bp_policy_refuses(in->rules);
 	uint32_t behind_general;
 
-	hash(in, b);
+	if (__builtin_expect(b->networks_differ, 0))
+		hash_of_networks(in, b);
+	else
+		hash(in, b);
 	probe(in, b, enforces);
 	b->same_template = b->numbers = b->raises = b->changed = 0;
 	if (x->on && x->gen == in->gen)

@@ -35,6 +35,10 @@ struct bp_mqtt_burst {
 	uint32_t n;                          /* 1..BP_MQTT_BURST */
 	const uint8_t *frame[BP_MQTT_BURST]; /* from the Ethernet header on */
 	uint8_t kind[BP_MQTT_BURST];         /* enum bp_burst_kind */
+	/* Number of the network of frame[i], where parsed[i] does not have it; that of the first
+	 * one is that of all, unless networks_differ. */
+	uint8_t network[BP_MQTT_BURST];
+	bool networks_differ;
 	struct bp_frame parsed[BP_MQTT_BURST];
 	/* Bit i: bytes of frame[i] may be overwritten, which the policy then does. 0: of none,
 	 * where bp_enforce_allowed() does not follow. */

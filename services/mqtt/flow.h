@@ -10,6 +10,7 @@
 #include "proto/net/vec16.h"
 #include "biplane/counters.h"
 #include "biplane/counters/mqtt.h"
+#include "biplane/limits.h"
 #include "proto/tls/tls.h"
 #include "proto/websocket/websocket.h"
 #include "services/mqtt/reassembly_pool.h"
@@ -302,8 +303,11 @@ struct bp_flow_header {
 	uint32_t flows, max_flows;
 	uint64_t reassembly_used;
 	uint64_t policy; /* struct bp_ruleset.policy_uid that the connections were marked for */
+	/* the names of networks, by number: written before the first connection; ends with a NUL;
+	 * "": there is no such network, or number 0 */
+	char network[BP_NETWORKS][BP_NAME_MAX + 1];
 } __attribute__((aligned(64)));
-#define BP_FLOW_MAGIC 0x31574f4c464d5042ull
+#define BP_FLOW_MAGIC 0x32574f4c464d5042ull
 
 /*
  * Lists. A proven connection is one whose CONNACK, or another exact answer, was read; all others
@@ -421,6 +425,25 @@ static inline uint64_t bp_flow_k0_ip6(
 	       bp_mix(b[0] ^ t->key[1], b[1] + t->key[0]);
 }
 
+/*
+ * The second word of a key: both TCP ports, both VLAN identifiers, the IP version, and the number
+ * of the network in the upper seven bits. Two networks may use the same addresses.
+ */
+#define BP_FLOW_K1_IP6 56
+#define BP_FLOW_K1_NETWORK 57
+_Static_assert(BP_NETWORKS <= 1 << (64 - BP_FLOW_K1_NETWORK), "a network fits in a key");
+static inline uint64_t bp_flow_k1_network(uint8_t network)
+{
+	return (uint64_t)network << BP_FLOW_K1_NETWORK;
+}
+static inline uint8_t bp_flow_network(const struct bp_flow *f)
+{
+	return (uint8_t)(f->k1 >> BP_FLOW_K1_NETWORK);
+}
+/* Its name, "" of number 0; NULL: there is no such network. `h` may belong to another process. */
+const char *bp_flow_network_name(
+	const struct bp_flow_header *h, const struct bp_flow *f, char out[BP_NAME_MAX + 1]);
+
 /* Two tunnels may use the same addresses: the value that is added to k0 for a tunnel, except 0. */
 static inline uint64_t bp_flow_k0_tunnel(const struct bp_flow_table *t, uint32_t tunnel)
 {
@@ -519,6 +542,12 @@ bool bp_flow_evict_holder(struct bp_flow_table *t, const struct bp_flow *keep);
 /* The flows of one worker and their number; `flows` and `len` as in struct bp_shm. NULL: none. */
 const struct bp_flow *bp_flows_of(
 	const void *flows, uint64_t len, unsigned workers, unsigned worker, uint64_t *n);
+/* The header of a table in which there are flows. */
+static inline const struct bp_flow_header *bp_flow_header_of(
+	const void *flows, uint64_t len, unsigned workers, unsigned worker)
+{
+	return (const void *)((const uint8_t *)flows + len / workers * worker);
+}
 /* False: no connection is there, or it changed meanwhile. */
 bool bp_flow_copy(const struct bp_flow *f, struct bp_flow *copy);
 

@@ -89,9 +89,11 @@ static void view_unread(const struct bp_flow *f, uint64_t mono_ns, struct bp_flo
 	v->unread_reason = bp_flow_unread_reason(unread_reason(f));
 }
 
-static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, struct bp_flow_view *v)
+static void view(const struct bp_flow_header *h, const struct bp_flow *f, unsigned worker,
+	uint64_t mono_ns, struct bp_flow_view *v)
 {
 	memset(v, 0, sizeof(*v));
+	(void)bp_flow_network_name(h, f, v->network);
 	v->worker = worker;
 	v->ip6 = f->flags & BP_FLOW_IP6;
 	memcpy(v->client_ip, f->client_ip, 16);
@@ -173,7 +175,7 @@ static int visit_table(const uint8_t *table, uint64_t len, unsigned worker, uint
 
 		if (!bp_flow_copy(&flows[i], &copy))
 			continue;
-		view(&copy, worker, mono_ns, &v);
+		view((const void *)table, &copy, worker, mono_ns, &v);
 		stop = visit(&v, arg);
 		if (stop != 0)
 			return stop;
@@ -271,8 +273,7 @@ bool bp_flow_brief_at(const void *flows, uint64_t len, unsigned workers, unsigne
 	uint64_t n;
 	const struct bp_flow *f = bp_flows_of(flows, len, workers, worker, &n);
 
-	const struct bp_flow_header *h =
-		(const void *)((const uint8_t *)flows + len / workers * worker);
+	const struct bp_flow_header *h = bp_flow_header_of(flows, len, workers, worker);
 	const struct bp_flow_group *g = (const void *)(h + 1);
 
 	/* the tags of free slots are in fewer cache lines than the flows */
@@ -298,7 +299,7 @@ bool bp_flow_view_at(const void *flows, uint64_t len, unsigned workers, unsigned
 
 	if (f == NULL || slot >= n || !bp_flow_copy(&f[slot], &copy))
 		return false;
-	view(&copy, worker, mono_ns, v);
+	view(bp_flow_header_of(flows, len, workers, worker), &copy, worker, mono_ns, v);
 	return true;
 }
 

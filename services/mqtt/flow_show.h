@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "biplane/limits.h"
+
 /* One connection, as `biplane show connections` prints it. Strings are static. */
 struct bp_flow_view {
 	unsigned worker;
@@ -13,6 +15,7 @@ struct bp_flow_view {
 	uint8_t client_ip[16], broker_ip[16]; /* IPv4 in the first four bytes */
 	uint16_t client_port, broker_port;    /* host byte order */
 	uint16_t vlan_outer, vlan_inner;      /* 0: none */
+	char network[BP_NAME_MAX + 1];        /* its name; "": the main one */
 	uint8_t version;                      /* 3, 4, 5; 0: unknown */
 	const char *transport;                /* "tcp", "websocket", "tls" */
 	const char *connection;               /* "opening", "open", "closing", "closed" */

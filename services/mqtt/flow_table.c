@@ -27,6 +27,18 @@ static uint64_t flows_end(uint32_t groups)
 	return flows_offset(groups) + (uint64_t)groups * BP_FLOW_WAYS * sizeof(struct bp_flow);
 }
 
+const char *bp_flow_network_name(
+	const struct bp_flow_header *h, const struct bp_flow *f, char out[BP_NAME_MAX + 1])
+{
+	const uint8_t network = bp_flow_network(f);
+
+	if (network >= BP_NETWORKS)
+		return NULL;
+	memcpy(out, h->network[network], BP_NAME_MAX);
+	out[BP_NAME_MAX] = '\0';
+	return network == 0 || out[0] != '\0' ? out : NULL;
+}
+
 /* Sessions that are noted: at least two for each proven connection. */
 static uint32_t sessions_for(struct bp_flow_bounds bounds)
 {

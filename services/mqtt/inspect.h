@@ -35,7 +35,9 @@ typedef bool (*bp_mirror_fn)(void *arg, const struct bp_mirror_request *r);
 /* The configuration of inspection. Limits are the totals of all workers. */
 struct bp_mqtt_options {
 	uint32_t workers;
-	uint64_t placement; /* differs where connections may be other workers' than before */
+	/* differs where connections may be other workers' than before, or of other networks */
+	uint64_t placement;
+	char networks[BP_NETWORKS][BP_NAME_MAX + 1]; /* names by number; "" of number 0 */
 	uint32_t n_ports, n_websocket_ports; /* the latter are the last ones of the former */
 	uint16_t ports[2 * BP_MAX_MQTT_PORTS];
 	uint32_t n_brokers; /* 0: any address */

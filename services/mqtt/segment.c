@@ -357,8 +357,7 @@ void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 /* ---- the flow that a frame is of ---- */
 
 /*
- * Client first, broker second, in both directions. The second word holds the ports and both VLAN
- * identifiers; bits 63..56 distinguish IPv6 from IPv4.
+ * Client first, broker second, in both directions.
  */
 void bp_inspect_hash(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
 {
@@ -369,8 +368,8 @@ void bp_inspect_hash(struct bp_mqtt_worker *in, const struct bp_frame *f, struct
 	uint64_t cport = f->to_broker ? f->sport : f->dport;
 	uint64_t bport = f->to_broker ? f->dport : f->sport;
 
-	l->k1 = (uint64_t)f->ip6 << 56 | (uint64_t)f->vlan_inner << 44 |
-		(uint64_t)f->vlan_outer << 32 | cport << 16 | bport;
+	l->k1 = bp_flow_k1_network(f->network) | (uint64_t)f->ip6 << BP_FLOW_K1_IP6 |
+		(uint64_t)f->vlan_inner << 44 | (uint64_t)f->vlan_outer << 32 | cport << 16 | bport;
 	l->k0 = f->ip6 ? bp_flow_k0_ip6(&in->table, client, broker)
 		       : bp_flow_k0_ip4(client, broker);
 	if (__builtin_expect(f->tunnel != 0, 0))

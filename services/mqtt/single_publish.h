@@ -26,15 +26,15 @@
 
 /* ---- the frame alone ---- */
 
-/* bp_inspect_hash() for such a frame. */
-static inline void bp_single_hash(
-	const struct bp_mqtt_worker *in, const uint8_t *frame, struct bp_lookup *l)
+/* bp_inspect_hash() for such a frame; `network`: bp_flow_k1_network(). */
+static inline void bp_single_hash(const struct bp_mqtt_worker *in, const uint8_t *frame,
+	uint64_t network, struct bp_lookup *l)
 {
 	uint64_t pair;
 
 	memcpy(&pair, frame + BP_SINGLE_L3 + 12, 8); /* source low, destination high */
 	l->k0 = pair << 32 | pair >> 32;
-	l->k1 = bp_be32(frame + BP_SINGLE_L4);
+	l->k1 = network | bp_be32(frame + BP_SINGLE_L4);
 	l->hash = bp_flow_hash(&in->table, l->k0, l->k1);
 }
 

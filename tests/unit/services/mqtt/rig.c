@@ -315,6 +315,7 @@ static void general(void *arg, uint32_t i)
 		must(bp_frame_parse(b->frame[i], r->len[i], r->len[i], f) == BP_FRAME_TCP,
 			"a plain frame is none");
 		f->to_broker = true;
+		f->network = b->network[i];
 	}
 	forward_allowed(r, i);
 	r->done = i + 1;
@@ -354,6 +355,8 @@ static void burst_frame(struct rig *r, uint8_t *exact, uint32_t len, const struc
 	r->len[i] = len;
 	b->frame[i] = exact;
 	b->parsed[i] = *f;
+	b->network[i] = f->network;
+	b->networks_differ = i != 0 && (b->networks_differ || f->network != b->network[0]);
 	b->kind[i] = BP_BURST_PARSED;
 	if (is_plain(r, exact, len))
 		b->kind[i] = r->trust_checksums ? BP_BURST_VERIFIED : BP_BURST_UNVERIFIED;
@@ -366,6 +369,7 @@ static bool segment_frame(struct rig *r, uint8_t *exact, uint32_t len, struct bp
 {
 	if (!bp_mqtt_worker_inspects(r->in, f->sport, f->dport, &f->to_broker))
 		return false;
+	f->network = r->network;
 	if (r->pieces != 0) {
 		frame_in_pieces(r, f, exact);
 		return false;

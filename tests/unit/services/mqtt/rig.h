@@ -50,6 +50,7 @@ struct rig {
 	bool no_payload; /* frames are in several buffers, as for the enforcing path */
 	/* ingress port + 1 of all frames, or of those of the client; 0: unknown */
 	uint8_t port, broker_port;
+	uint8_t network; /* of all frames */
 	bool routed;     /* both are routed ports */
 	uint32_t pieces; /* split frames in pieces of this many bytes after the headers; 0: whole */
 };
