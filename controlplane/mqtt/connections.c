@@ -77,6 +77,12 @@ void bp_connection_key_text(const struct bp_connection_key *k, char out[BP_CONNE
 	/* most connections have neither VLAN nor tunnel */
 	if (k->vlan_outer == 0 && k->vlan_inner == 0 && k->tunnel == 0)
 		*strchr(out, '/') = '\0';
+	if (k->network[0] != '\0') {
+		const size_t n = strlen(out);
+
+		snprintf(
+			out + n, BP_CONNECTION_KEY_TEXT - n, "@%.*s", (int)BP_NAME_MAX, k->network);
+	}
 }
 
 uint64_t bp_connection_hash(const struct bp_connection_key *k)
@@ -442,10 +448,11 @@ static void read_requests(void *arg)
 			(p = bp_ring_peek(ring, &cursor, &size)) != NULL) {
 			struct bp_connection_key k;
 
-			if (size == sizeof(k)) {
-				memcpy(&k, p, sizeof(k));
+			if (size != sizeof(k))
+				continue;
+			memcpy(&k, p, sizeof(k));
+			if (bp_connection_key_sound(&k))
 				request(c, w, &k);
-			}
 		}
 		bp_ring_release(ring, cursor);
 	}

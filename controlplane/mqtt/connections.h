@@ -62,8 +62,9 @@ void bp_connections_status(const struct bp_connections *c, json_t *answer);
 /* Writes the counters for readers of the segment: once a second. */
 void bp_connections_show(struct bp_connections *c);
 
-/* The key in the fleet's state, such as "mqtt:10.0.0.5:40312-192.0.2.1:1883". */
-#define BP_CONNECTION_KEY_TEXT 160u
+/* The key in the fleet's state, such as "mqtt:10.0.0.5:40312-192.0.2.1:1883", with "@line-1" behind
+ * it in a network of that name. */
+#define BP_CONNECTION_KEY_TEXT 176u
 void bp_connection_key_text(const struct bp_connection_key *k, char out[BP_CONNECTION_KEY_TEXT]);
 
 #endif

@@ -17,6 +17,7 @@ enum { WILL_NONE, WILL_GIVEN, WILL_UNKNOWN }; /* before the will */
 #define WINDOW_MAX (1u << 30) /* the largest one with a scale of 14 (RFC 7323 2.3) */
 
 static const uint8_t magic[4] = {'B', 'P', 'C', '4'};
+static const uint8_t magic5[4] = {'B', 'P', 'C', '5'};
 static const uint8_t magic3[4] = {'B', 'P', 'C', '3'};
 
 /* ---- writing ---- */
@@ -57,6 +58,10 @@ static void put_key(struct writer *w, const struct bp_connection_key *k)
 	put_number(w, k->vlan_outer, 2);
 	put_number(w, k->vlan_inner, 2);
 	put_number(w, k->tunnel, 4);
+	if (k->network[0] != '\0') {
+		put_number(w, strlen(k->network), 1);
+		put(w, k->network, strlen(k->network));
+	}
 }
 
 static void put_fixed(struct writer *w, const struct bp_connection_record *r)
@@ -144,11 +149,12 @@ size_t bp_connection_record_write(const struct bp_connection_record *r,
 {
 	struct writer w = {.p = out, .size = size};
 	const bool long_id = r->client_id_len > BP_RECORD_CLIENT_ID_MAX;
-	const size_t session_at = sizeof(magic) + 45 + 3;
+	size_t session_at;
 	bool all;
 
-	put(&w, magic, sizeof(magic));
+	put(&w, r->key.network[0] != '\0' ? magic5 : magic, sizeof(magic));
 	put_key(&w, &r->key);
+	session_at = w.n + 3;
 	put_fixed(&w, r);
 	put_number(&w, long_id ? 0 : r->client_id_len, 2);
 	put(&w, r->client_id, long_id ? 0 : r->client_id_len);
@@ -215,7 +221,37 @@ static bool is_zero(const uint8_t *p, size_t n)
 	return n == 0;
 }
 
-static bool get_key(struct reader *r, struct bp_connection_key *k)
+/* A name as bp_type_name has it, and zeros behind it. */
+static bool network_sound(const char name[BP_NAME_MAX + 1])
+{
+	size_t n = 0;
+
+	for (; n < BP_NAME_MAX && name[n] != '\0'; n++)
+		if (name[n] <= ' ' || name[n] > '~' || name[n] == '/')
+			return false;
+	return is_zero((const uint8_t *)name + n, BP_NAME_MAX + 1 - n);
+}
+
+bool bp_connection_key_sound(const struct bp_connection_key *k)
+{
+	return k->ip6 <= 1 && k->vlan_outer <= 0xfff && k->vlan_inner <= 0xfff &&
+	       k->client_port != 0 && k->broker_port != 0 &&
+	       (k->ip6 || (is_zero(k->client_ip + 4, 12) && is_zero(k->broker_ip + 4, 12))) &&
+	       network_sound(k->network);
+}
+
+static bool get_network(struct reader *r, struct bp_connection_key *k)
+{
+	const uint32_t n = get_number(r, 1);
+	const uint8_t *name = get(r, n);
+
+	if (name == NULL || n == 0 || n > BP_NAME_MAX)
+		return false;
+	memcpy(k->network, name, n);
+	return k->network[n - 1] != '\0';
+}
+
+static bool get_key(struct reader *r, struct bp_connection_key *k, bool has_network)
 {
 	const uint8_t *ip;
 
@@ -230,9 +266,7 @@ static bool get_key(struct reader *r, struct bp_connection_key *k)
 	k->vlan_outer = (uint16_t)get_number(r, 2);
 	k->vlan_inner = (uint16_t)get_number(r, 2);
 	k->tunnel = get_number(r, 4);
-	return !r->bad && k->ip6 <= 1 && k->vlan_outer <= 0xfff && k->vlan_inner <= 0xfff &&
-	       k->client_port != 0 && k->broker_port != 0 &&
-	       (k->ip6 || (is_zero(k->client_ip + 4, 12) && is_zero(k->broker_ip + 4, 12)));
+	return (!has_network || get_network(r, k)) && !r->bad && bp_connection_key_sound(k);
 }
 
 static bool fixed_sound(const struct bp_connection_record *r)
@@ -359,15 +393,16 @@ bool bp_connection_record_read(const uint8_t *p, size_t n, struct bp_connection_
 {
 	struct reader r = {.p = p, .n = n};
 	const uint8_t *m = get(&r, sizeof(magic));
-	bool former;
+	bool former, has_network;
 
 	memset(c, 0, sizeof(*c));
 	if (n > BP_CONNECTION_RECORD_MAX || m == NULL)
 		return false;
 	former = memcmp(m, magic3, sizeof(magic)) == 0;
-	if (!former && memcmp(m, magic, sizeof(magic)) != 0)
+	has_network = memcmp(m, magic5, sizeof(magic)) == 0;
+	if (!former && !has_network && memcmp(m, magic, sizeof(magic)) != 0)
 		return false;
-	return get_key(&r, &c->key) && get_fixed(&r, c) && get_client_id(&r, c) &&
+	return get_key(&r, &c->key, has_network) && get_fixed(&r, c) && get_client_id(&r, c) &&
 	       (former || get_user(&r, c)) && get_will(&r, &c->will) && get_qos2(&r, c, 0) &&
 	       get_qos2(&r, c, 1) && get_aliases(&r, c, 0) && get_aliases(&r, c, 1) && r.n == 0;
 }
@@ -392,5 +427,6 @@ bool bp_connection_key_equal(const struct bp_connection_key *a, const struct bp_
 	return memcmp(a->client_ip, b->client_ip, 16) == 0 &&
 	       memcmp(a->broker_ip, b->broker_ip, 16) == 0 && a->client_port == b->client_port &&
 	       a->broker_port == b->broker_port && a->vlan_outer == b->vlan_outer &&
-	       a->vlan_inner == b->vlan_inner && a->tunnel == b->tunnel && a->ip6 == b->ip6;
+	       a->vlan_inner == b->vlan_inner && a->tunnel == b->tunnel && a->ip6 == b->ip6 &&
+	       memcmp(a->network, b->network, sizeof(a->network)) == 0;
 }

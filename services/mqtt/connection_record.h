@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "biplane/limits.h"
+
 /*
  * The state of an MQTT connection between two packets, as the gateways of a fleet share it: what
  * another gateway needs to continue inspection of the connection at this position. A sequence of
@@ -14,7 +16,9 @@
  *   "BPC4", fixed fields, client identifier, user name, will message, then for each direction the
  *   identifiers of QoS 2 publications in flight and the topic aliases.
  *
- * A record of "BPC3", of an earlier release, has no user name: it is unknown then.
+ * A record of a connection that is not of the main network begins with "BPC5", and its key has the
+ * name of the network. A record of "BPC3", of an earlier release, has no user name: it is unknown
+ * then.
  *
  * Numbers are little-endian. Nothing in it depends on the secret keys of a gateway.
  */
@@ -32,7 +36,11 @@ struct bp_connection_key {
 	uint32_t tunnel; /* struct bp_frame */
 	uint8_t ip6;
 	uint8_t pad[3];
+	/* name of its network, then zeros; "": the main one */
+	char network[BP_NAME_MAX + 1];
 };
+/* Whether the values are in range, of a key that is not trusted. */
+bool bp_connection_key_sound(const struct bp_connection_key *k);
 
 struct bp_record_will {
 	const uint8_t *topic; /* NULL: none */

@@ -127,9 +127,11 @@ void bp_fleet_hold_lost(struct bp_mqtt_worker *in, const struct bp_flow *f)
 	bp_tally(in, BP_C_FLEET_HOLD_NOT_REPORTED);
 }
 
-void bp_connection_key_of(const struct bp_flow *f, struct bp_connection_key *k)
+bool bp_connection_key_of(
+	const struct bp_flow_header *h, const struct bp_flow *f, struct bp_connection_key *k)
 {
 	const size_t width = f->flags & BP_FLOW_IP6 ? 16 : 4;
+	char network[BP_NAME_MAX + 1];
 
 	memset(k, 0, sizeof(*k));
 	memcpy(k->client_ip, f->client_ip, width);
@@ -140,6 +142,10 @@ void bp_connection_key_of(const struct bp_flow *f, struct bp_connection_key *k)
 	k->vlan_inner = f->k1 >> 44 & 0xfff;
 	k->tunnel = f->tunnel;
 	k->ip6 = (f->flags & BP_FLOW_IP6) != 0;
+	if (bp_flow_network_name(h, f, network) == NULL)
+		return false;
+	memcpy(k->network, network, strlen(network));
+	return true;
 }
 
 /* False: the ring is full. */
@@ -152,7 +158,7 @@ static bool request(struct bp_mqtt_worker *in, const struct bp_flow *f)
 	if (k == NULL)
 		return false;
 	bp_tally(in, BP_C_FLEET_ASKED);
-	bp_connection_key_of(f, k);
+	(void)bp_connection_key_of(in->table.header, f, k);
 	bp_ring_commit(in->fleet->requests, mark);
 	return true;
 }
@@ -172,7 +178,7 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 		return;
 	}
 	a = &w->asked[(w->first + w->n++) % ASKED_MAX];
-	bp_connection_key_of(f, &a->key);
+	(void)bp_connection_key_of(in->table.header, f, &a->key);
 	a->client = (uint16_t)client;
 	a->deadline = in->mono_ns + ANSWER_NS;
 	w->of_client[client]++;
@@ -295,15 +301,29 @@ static bool is_broker(const struct bp_mqtt_worker *in, const struct bp_connectio
 	return in->n_brokers == 0;
 }
 
+/* The number of the network here; BP_NETWORKS: there is none of this name. */
+static uint8_t network_of(const struct bp_mqtt_worker *in, const struct bp_connection_key *k)
+{
+	uint8_t n = 0;
+
+	while (n < BP_NETWORKS &&
+		memcmp(in->table.header->network[n], k->network, sizeof(k->network)) != 0)
+		n++;
+	return n;
+}
+
 static struct bp_flow *find(const struct bp_mqtt_worker *in, const struct bp_connection_key *k)
 {
 	const struct bp_flow_table *t = &in->table;
-	const uint64_t k1 = (uint64_t)k->ip6 << 56 | (uint64_t)k->vlan_inner << 44 |
-			    (uint64_t)k->vlan_outer << 32 | (uint64_t)k->client_port << 16 |
-			    k->broker_port;
+	const uint8_t network = network_of(in, k);
+	const uint64_t k1 = bp_flow_k1_network(network) | (uint64_t)k->ip6 << BP_FLOW_K1_IP6 |
+			    (uint64_t)k->vlan_inner << 44 | (uint64_t)k->vlan_outer << 32 |
+			    (uint64_t)k->client_port << 16 | k->broker_port;
 	uint64_t k0 = k->ip6 ? bp_flow_k0_ip6(t, k->client_ip, k->broker_ip)
 			     : bp_flow_k0_ip4(k->client_ip, k->broker_ip);
 
+	if (network == BP_NETWORKS)
+		return NULL;
 	if (k->tunnel != 0)
 		k0 ^= bp_flow_k0_tunnel(t, k->tunnel);
 	return bp_flow_find(t, bp_flow_hash(t, k0, k1), k0, k1, k->ip6 ? k->client_ip : NULL,
@@ -322,7 +342,7 @@ static bool ask_again(struct bp_mqtt_worker *in, struct bp_flow *f)
 		return false;
 	s->missed++;
 	a = &w->again[(w->again_first + w->n_again++) % ASKED_MAX];
-	bp_connection_key_of(f, &a->key);
+	(void)bp_connection_key_of(in->table.header, f, &a->key);
 	a->due = in->mono_ns + AGAIN_NS;
 	return true;
 }
@@ -407,7 +427,7 @@ static void read_offer(struct bp_mqtt_worker *in, const uint8_t *offer, uint32_t
 	memcpy(w->holds, offer + n, head.holds_len);
 	n = size - n - head.holds_len;
 	memcpy(w->record, offer + size - n, n);
-	if (k.ip6 > 1 || k.vlan_outer > 0xfff || k.vlan_inner > 0xfff) {
+	if (!bp_connection_key_sound(&k) || network_of(in, &k) == BP_NETWORKS) {
 		bp_tally(in, BP_C_FLEET_INVALID);
 		return;
 	}

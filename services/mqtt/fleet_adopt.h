@@ -7,8 +7,9 @@
 /* State of connections from other gateways. */
 
 struct bp_fleet_worker;
-/* The key of the flow's connection in the fleet. */
-void bp_connection_key_of(const struct bp_flow *f, struct bp_connection_key *k);
+/* The key of the flow's connection in the fleet. `h`: of its table. False: it is damaged. */
+bool bp_connection_key_of(
+	const struct bp_flow_header *h, const struct bp_flow *f, struct bp_connection_key *k);
 /* NULL: no memory. */
 struct bp_fleet_worker *bp_fleet_worker_create(struct bp_shm *shm, unsigned worker);
 /* A connection was picked up mid-stream: asks for its state, if it can. */

@@ -110,8 +110,8 @@ bool bp_exporter_key(
 	f = bp_flows_of(shm->flows, shm->flows_len, shm->workers, p->worker, &n);
 	if (f == NULL || p->slot >= n || !bp_flow_copy(&f[p->slot], &copy) || copy.life != p->life)
 		return false;
-	bp_connection_key_of(&copy, k);
-	return true;
+	return bp_connection_key_of(
+		bp_flow_header_of(shm->flows, shm->flows_len, shm->workers, p->worker), &copy, k);
 }
 
 void bp_exporter_again(struct bp_exporter *e, const struct bp_export_ref *ref)
@@ -241,7 +241,9 @@ static void set_identity(struct bp_connection_record *r, const struct bp_flow *f
 	set_user(r, f, c->identity, n);
 }
 
-static size_t record_of(struct scratch *c, const struct bp_shm *shm, unsigned worker)
+/* 0: there is none, and no key. */
+static size_t record_of(
+	struct scratch *c, const struct bp_shm *shm, unsigned worker, struct bp_connection_key *key)
 {
 	const struct bp_flow *f = &c->flow;
 	const uint64_t part = shm->reassembly_len / shm->workers;
@@ -261,7 +263,10 @@ static size_t record_of(struct scratch *c, const struct bp_shm *shm, unsigned wo
 		.marks = f->marks,
 		.pending = f->pending};
 
-	bp_connection_key_of(f, &r.key);
+	if (!bp_connection_key_of(
+		    bp_flow_header_of(shm->flows, shm->flows_len, shm->workers, worker), f, &r.key))
+		return 0;
+	*key = r.key;
 	set_identity(&r, f, &arena, c);
 	if (!bp_will_peek(&arena, f, &r.will, c->will))
 		return 0;
@@ -325,11 +330,10 @@ static void make_record(struct bp_exporter *e, const struct bp_shm *shm,
 	struct slots *s = &e->slots[ref->worker];
 	struct exported *x = &s->of[ref->slot];
 	struct scratch *c = &e->copy;
-	const size_t n = record_of(c, shm, ref->worker);
 	struct bp_connection_key key;
+	const size_t n = record_of(c, shm, ref->worker, &key);
 
 	e->made++;
-	bp_connection_key_of(&c->flow, &key);
 	/* what the packets before this position have changed was reported before the flow changed:
 	 * so it is read after the copy, and nothing of a later packet is, if the flow is unchanged
 	 * then */

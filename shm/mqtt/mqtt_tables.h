@@ -40,7 +40,7 @@ enum {
  * connection_record.h), with the holds of the connection. A longer record is a struct
  * bp_hold_report. Bytes of the rings:
  */
-#define BP_ADOPT_REQUESTS_BYTES (64u << 10)
+#define BP_ADOPT_REQUESTS_BYTES (128u << 10)
 #define BP_ADOPT_OFFERS_BYTES (256u << 10)
 #define BP_ADOPT_OFF_BYTES 64u /* without a fleet */
 #define BP_ADOPT_FOUND 1u      /* a record follows */
@@ -84,7 +84,7 @@ struct bp_hold_report {
 	struct bp_stream_place place;
 	uint16_t topic_len;
 	uint8_t ip6;
-	uint8_t pad[5];
+	uint8_t pad[21];
 };
 struct bp_adopt_part {
 	struct bp_ring_tail read;

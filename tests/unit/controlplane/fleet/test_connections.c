@@ -276,6 +276,11 @@ static void key_texts(void **state)
 	k.tunnel = 0xabc;
 	bp_connection_key_text(&k, text);
 	assert_string_equal(text, "mqtt:10.0.0.5:40312-192.0.2.1:1883/0/7/abc");
+	k.vlan_inner = 0;
+	k.tunnel = 0;
+	strcpy(k.network, "line-1");
+	bp_connection_key_text(&k, text);
+	assert_string_equal(text, "mqtt:10.0.0.5:40312-192.0.2.1:1883@line-1");
 	memset(k.client_ip, 0xff, 16);
 	memset(k.broker_ip, 0xff, 16);
 	k = (struct bp_connection_key){.ip6 = 1,
@@ -289,6 +294,10 @@ static void key_texts(void **state)
 	bp_connection_key_text(&k, text);
 	assert_true(strlen(text) < BP_CONNECTION_KEY_TEXT - 1);
 	assert_non_null(strstr(text, "]:65535/4095/4095/ffffffff"));
+	memset(k.network, 'x', BP_NAME_MAX);
+	bp_connection_key_text(&k, text);
+	assert_true(strlen(text) < BP_CONNECTION_KEY_TEXT - 1);
+	assert_string_equal(strchr(text, '@'), "@xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
 }
 
 int main(void)

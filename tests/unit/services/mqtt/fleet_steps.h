@@ -59,6 +59,7 @@ static inline void stored_claim(
 /* of gateways that are opened from now on */
 static uint32_t resync_packets;
 static bool to_broker_only;
+static void (*configure)(struct rig *r); /* NULL: nothing else */
 
 static inline void open_gateway(struct rig *r, uint64_t gateway)
 {
@@ -69,6 +70,8 @@ static inline void open_gateway(struct rig *r, uint64_t gateway)
 	r->mqtt.resync_packets = resync_packets;
 	r->mqtt.n_websocket_ports = 1;
 	r->mqtt.websocket_ports[0] = WS_PORT;
+	if (configure != NULL)
+		configure(r);
 	rig_open(r);
 	rig_rules(r, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);
 }

@@ -169,6 +169,43 @@ static void user_names(void **state)
 	assert_int_equal(out.user_state, BP_RECORD_USER_UNKNOWN);
 }
 
+/* A record of another network than the main one: the name is in its key, and all else as before. */
+static void records_of_a_network(void **state)
+{
+	struct bp_connection_record r = example(), out;
+	uint8_t p[BP_CONNECTION_RECORD_MAX], of[BP_CONNECTION_RECORD_MAX];
+	const size_t main_n = bp_connection_record_write(&r, qos2, aliases, p, sizeof(p));
+	size_t n;
+
+	(void)state;
+	assert_memory_equal(p, "BPC4", 4);
+	for (unsigned len = 1; len <= BP_NAME_MAX; len++) {
+		memset(r.key.network, 'x', len);
+		n = bp_connection_record_write(&r, qos2, aliases, of, sizeof(of));
+		assert_int_equal(n, main_n + 1 + len);
+		assert_memory_equal(of, "BPC5", 4);
+		assert_true(bp_connection_record_read(of, n, &out));
+		assert_true(bp_connection_key_equal(&r.key, &out.key));
+		memcpy(out.key.network, "y", 1);
+		assert_false(bp_connection_key_equal(&r.key, &out.key));
+		/* of no length, of another one, and with characters that no name has */
+		for (unsigned byte = 0; byte < 256; byte++) {
+			of[49] = (uint8_t)byte;
+			if (byte != len)
+				assert_false(bp_connection_record_read(of, n, &out));
+			of[49] = (uint8_t)len;
+			of[49 + len] = (uint8_t)byte;
+			assert_int_equal(bp_connection_record_read(of, n, &out),
+				byte > ' ' && byte <= '~' && byte != '/');
+			of[49 + len] = 'x';
+		}
+	}
+	/* aliases that do not fit are marked at the right place */
+	n = bp_connection_record_write(&r, qos2, aliases, of, n - 1);
+	assert_true(n != 0 && bp_connection_record_read(of, n, &out));
+	assert_true(out.session & BP_SESSION_ALIASES_LOST);
+}
+
 /* The former version has no user name; a damaged one is refused. */
 static void records_of_the_former_version(void **state)
 {
@@ -702,6 +739,7 @@ int main(void)
 		cmocka_unit_test(all_fields),
 		cmocka_unit_test(unknown_wills),
 		cmocka_unit_test(user_names),
+		cmocka_unit_test(records_of_a_network),
 		cmocka_unit_test(records_of_the_former_version),
 		cmocka_unit_test(inconsistent),
 		cmocka_unit_test(every_length),
