@@ -92,6 +92,8 @@ static int visit(const struct bp_flow_view *v, void *arg)
 		(json_int_t)v->carried_bytes, "idle_ms", (json_int_t)v->idle_ms, "worker",
 		(int)v->worker);
 
+	if (v->network[0] != '\0')
+		json_object_set_new(row, "network", bp_text_json(v->network, sizeof(v->network)));
 	return json_array_append_new(w->list, row) ? 1 : 0;
 }
 
@@ -114,9 +116,19 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	return json_pack("{sI so}", "total", (json_int_t)w.total, "connections", w.list);
 }
 
+/* Whether a connection is not of the main network: most gateways have no other. */
+static bool has_networks(const json_t *flows)
+{
+	for (size_t i = 0; i < json_array_size(flows); i++)
+		if (json_object_get(json_array_get(flows, i), "network") != NULL)
+			return true;
+	return false;
+}
+
 static void print(const json_t *view, bool all, FILE *out)
 {
 	static const struct bp_column columns[] = {
+		{"network", "NETWORK", 0},
 		{"client", "CLIENT", 0},
 		{"broker", "BROKER", 0},
 		{"vlan", "VLAN", 0},
@@ -136,7 +148,8 @@ static void print(const json_t *view, bool all, FILE *out)
 	json_int_t shown = (json_int_t)json_array_size(flows), total = bp_show_int(view, "total");
 
 	(void)all;
-	bp_table_print(out, columns, flows, "no MQTT connections");
+	bp_table_print(
+		out, has_networks(flows) ? columns : columns + 1, flows, "no MQTT connections");
 	if (shown < total)
 		fprintf(out,
 			"\n%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
