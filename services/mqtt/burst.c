@@ -2,6 +2,7 @@
 #include "services/mqtt/burst.h"
 
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/burst_hash.h"
 #include "services/mqtt/burst_parts.h"
 #include "services/mqtt/burst_policy.h"
 #include "services/mqtt/enforce.h"
@@ -22,34 +23,7 @@
  */
 #define NOINLINE __attribute__((noinline))
 
-/* ---- hash, probe, parse, verify ---- */
-
-/* `differ`, a constant: the frames are of different networks. */
-static inline __attribute__((always_inline)) void hash_by(
-	struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, bool differ)
-{
-	const uint64_t first = bp_flow_k1_network(b->network[0]);
-
-	for (uint32_t i = 0; i < b->n; i++) {
-		if (__builtin_expect(b->kind[i] != BP_BURST_PARSED, 1))
-			bp_single_hash(in, b->frame[i],
-				differ ? bp_flow_k1_network(b->network[i]) : first, &b->l[i]);
-		else
-			bp_inspect_hash(in, &b->parsed[i], &b->l[i]);
-		b->group[i] = bp_flow_group1(&in->table, b->l[i].hash);
-		__builtin_prefetch(&in->table.group[b->group[i]]);
-	}
-}
-
-static NOINLINE void hash(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
-{
-	hash_by(in, b, false);
-}
-
-static NOINLINE void hash_of_networks(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
-{
-	hash_by(in, b, true);
-}
+/* ---- probe, parse, verify ---- */
 
 static NOINLINE void probe(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, bool enforces)
 {
@@ -716,9 +690,9 @@ void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	uint32_t behind_general;
 
 	if (__builtin_expect(b->networks_differ, 0))
-		hash_of_networks(in, b);
+		bp_burst_hash_of_networks(in, b);
 	else
-		hash(in, b);
+		bp_burst_hash(in, b);
 	probe(in, b, enforces);
 	b->same_template = b->numbers = b->raises = b->changed = 0;
 	if (x->on && x->gen == in->gen)
