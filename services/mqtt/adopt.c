@@ -429,6 +429,8 @@ const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o,
 		adopt_all(in);
 	} else {
 		bp_flow_table_clear(&in->table);
+		/* not before: readers would see connections of an earlier process under them */
+		memcpy(h->network, o->networks, sizeof(h->network));
 		bp_journal_burst(in->journal, in->ring, 0, BP_JOURNAL_NOTES);
 		bp_journal_end(in->journal);
 		h->shape = shape;

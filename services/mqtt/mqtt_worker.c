@@ -138,7 +138,6 @@ struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, st
 	}
 	bp_flow_table_attach(&in->table, shm->flows + (uint64_t)worker * bytes, bounds,
 		shm->global->hash_key, o->idle_ns, o->handshake_ns);
-	memcpy(in->table.header->network, o->networks, sizeof(in->table.header->network));
 	in->table.counters = in->counters;
 	in->table.release = bp_flow_release_all;
 	in->table.release_arg = in;
