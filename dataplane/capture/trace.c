@@ -112,13 +112,15 @@ static void write_step(struct bp_trace_worker *t, const struct step *s, struct b
 }
 
 /* The beginning of the frame. */
-static void copy_bytes(struct step *s, const struct rte_mbuf *m)
+static void copy_bytes(const struct bp_trace_worker *t, struct step *s, const struct rte_mbuf *m)
 {
 	const uint32_t n = RTE_MIN((uint32_t)m->data_len, BP_TRACE_BYTES_MAX);
 
 	memcpy(s->bytes, rte_pktmbuf_mtod(m, const uint8_t *), n);
 	memset(s->bytes + n, 0, ((n + 7u) & ~7u) - n);
 	s->head.n_bytes = (uint16_t)n;
+	if (m->port < BP_MAX_PORTS)
+		s->head.network = t->capture->worker->network[m->port];
 }
 
 static uint8_t port_of(uint16_t port)
@@ -145,7 +147,7 @@ void bp_trace_received(struct bp_trace_worker *t, struct rte_mbuf *m, uint16_t p
 	mark.number = t->number;
 	*bp_trace_mark_of(&t->field, m) = mark;
 	s.head.frame = t->number;
-	copy_bytes(&s, m);
+	copy_bytes(t, &s, m);
 	write_step(t, &s, mark,
 		&(struct bp_capture_record){.time_ns = time_ns,
 			.length = m->pkt_len,
@@ -281,7 +283,7 @@ static uint16_t process_one(struct bp_trace_worker *t, rte_node_process_t proces
 	struct before b;
 	uint16_t n;
 
-	copy_bytes(&s, m);
+	copy_bytes(t, &s, m);
 	look_before(t, node, &b);
 	set_tracing(t, true);
 	n = process(graph, node, node->objs, 1);

@@ -94,6 +94,7 @@ static void view(const struct bp_flow_header *h, const struct bp_flow *f, unsign
 {
 	memset(v, 0, sizeof(*v));
 	(void)bp_flow_network_name(h, f, v->network);
+	v->network_number = bp_flow_network(f);
 	v->worker = worker;
 	v->ip6 = f->flags & BP_FLOW_IP6;
 	memcpy(v->client_ip, f->client_ip, 16);

@@ -16,6 +16,7 @@ struct bp_flow_view {
 	uint16_t client_port, broker_port;    /* host byte order */
 	uint16_t vlan_outer, vlan_inner;      /* 0: none */
 	char network[BP_NAME_MAX + 1];        /* its name; "": the main one */
+	uint8_t network_number;               /* as in struct bp_frame */
 	uint8_t version;                      /* 3, 4, 5; 0: unknown */
 	const char *transport;                /* "tcp", "websocket", "tls" */
 	const char *connection;               /* "opening", "open", "closing", "closed" */

@@ -94,8 +94,8 @@ static int visit(const struct bp_flow_view *v, void *arg)
 	struct search *s = arg;
 	char client[BP_TEXT_ADDRESS], broker[BP_TEXT_ADDRESS], id[65];
 
-	if (v->ip6 != s->f.ip6 || v->vlan_outer != s->f.vlan_outer ||
-		v->vlan_inner != s->f.vlan_inner ||
+	if (v->ip6 != s->f.ip6 || v->network_number != s->f.network ||
+		v->vlan_outer != s->f.vlan_outer || v->vlan_inner != s->f.vlan_inner ||
 		(!has_ends(s, v, true) && !has_ends(s, v, false)))
 		return 0;
 	bp_text_address(v->client_ip, v->ip6, v->client_port, client);
@@ -112,7 +112,8 @@ static int visit(const struct bp_flow_view *v, void *arg)
 	return 1;
 }
 
-json_t *bp_trace_connection(const struct bp_shm *shm, const uint8_t *data, uint32_t n)
+json_t *bp_trace_connection(
+	const struct bp_shm *shm, uint8_t network, const uint8_t *data, uint32_t n)
 {
 	struct search s = {.shm = shm};
 	struct timespec now;
@@ -120,6 +121,7 @@ json_t *bp_trace_connection(const struct bp_shm *shm, const uint8_t *data, uint3
 	/* the rest of the frame may be missing: its length is by the IP header */
 	if (bp_frame_parse(data, n, UINT16_MAX, &s.f) != BP_FRAME_TCP || shm->flows == NULL)
 		return NULL;
+	s.f.network = network;
 	s.src = data + s.f.l3 + (s.f.ip6 ? BP_IP6_SRC : BP_IP4_SRC);
 	s.dst = data + s.f.l3 + (s.f.ip6 ? BP_IP6_DST : BP_IP4_DST);
 	s.address_len = s.f.ip6 ? 16 : 4;

@@ -14,8 +14,9 @@
 /* The lookup of its destination, as `biplane show routes ADDRESS`. */
 json_t *bp_trace_route(const struct bp_shm *shm, const uint8_t *data, uint32_t n);
 void bp_trace_route_print(const json_t *route, FILE *out);
-/* The MQTT connection of its addresses and TCP ports. */
-json_t *bp_trace_connection(const struct bp_shm *shm, const uint8_t *data, uint32_t n);
+/* The MQTT connection of its addresses and TCP ports, in its network (struct bp_trace_step). */
+json_t *bp_trace_connection(
+	const struct bp_shm *shm, uint8_t network, const uint8_t *data, uint32_t n);
 void bp_trace_connection_print(const json_t *connection, FILE *out);
 
 #endif
