@@ -46,6 +46,21 @@ static void send(const struct bp_connection_record *r, uint32_t seq, const void 
 	rig_segment(&rig, &c, CLIENT, TH_ACK | TH_PSH, seq, r->next[1], p, n);
 }
 
+/* A gateway that has this network, if the name is possible. */
+static void set_network(const struct bp_connection_key *k)
+{
+	struct bp_config_bridge *b = &rig.config.bridge[0];
+	struct bp_networks networks;
+
+	if (k->network[0] == '\0')
+		return;
+	rig.config.n_ports = b->n = 2;
+	rig.config.n_bridges = b->port[1] = 1;
+	memcpy(b->network, k->network, sizeof(b->network));
+	bp_config_networks(&rig.config, &networks);
+	rig.network = networks.of_port[0];
+}
+
 /* Bytes of the record are the holds, too. */
 static void offer(const struct bp_connection_key *k, const uint8_t *data, size_t size, uint32_t n)
 {
@@ -72,11 +87,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct bp_connection_record r;
 
 	if (bp_connection_record_read(exact, size, &r)) {
-		if (exact[3] == '4') /* of this version */
+		if (exact[3] != '3') /* of this version */
 			written_again(&r, exact, size);
 		rig_defaults(&rig);
 		rig.config.fleet.state.enabled = true;
 		rig.mqtt.directions = BP_DIRECTIONS_BOTH;
+		set_network(&r.key);
 		rig_open(&rig);
 		rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 		/* at the position, or elsewhere */
