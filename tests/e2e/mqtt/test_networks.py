@@ -2,14 +2,16 @@
 """Two isolated bridges of one gateway, with the same addresses and TCP ports at both: two networks for inspection."""
 
 import contextlib
+import json
 import subprocess
 
 import paho.mqtt.client as mqtt
 import pytest
 
 from conftest import overheat
-from lab import CLOUD, DEVICE, EDGE_MGMT, MAC, port_devices, wait_until
+from lab import BIPLANE, CLOUD, DEVICE, EDGE_MGMT, MAC, ROOT, port_devices, wait_until
 from peers import Collector
+from traced import objects, tracing
 
 TCP_PORT = 40123  # of each client
 VALUES = [f"{70 + i % 30}.5" for i in range(90)]
@@ -107,6 +109,12 @@ def test_cells_with_the_same_addresses(lab, gateway, tmp_path):
             assert sorted((c["network"], c["client_id"]) for c in connections) == [("cell-1", "pump-1"), ("cell-2", "pump-2")]
             assert {(c["client"], c["broker"]) for c in connections} == {(f"{DEVICE}:{TCP_PORT}", f"{CLOUD}:1883")}
             assert all(c["to_broker"] == "inspecting" for c in connections)
+            for port, c, name in (("devices", one, "pump-1"), ("devices2", two, "pump-2")):
+                with tracing(gw, "-n", 1, "--json", "-i", port, "tcp dst port 1883 and greater 90") as t:
+                    publish(c, "plant/none/temperature", "20")
+                    trace, = objects(t)
+                step = next(s for s in trace["steps"] if s["node"] == "mqtt")
+                assert step["connection"]["client_id"] == name
         edge.close()
         for name in ("connections_midstream", "resync_started", "segments_out_of_window"):
             assert gw.counter(name) == 0, name
@@ -139,3 +147,26 @@ def test_connection_through_two_bridges(lab, gateway, tmp_path, shared):
     finally:
         gw.stop()
         lab.run("gw", "ip", "link", "del", "outer")
+
+
+@pytest.mark.parametrize("capture", ("v311_qos012", "v5_alias"))
+def test_replay_of_the_same_capture_at_two_bridges(tmp_path, capture):
+    """Bursts have frames of both bridges: each gives the alarms of the capture, and with one network for both, the second
+    copy is a retransmission."""
+    def alarms(inputs, **network):
+        names = ("a", "b", "c", "d")
+        conf = config(names, [{"name": "cell-1", "ports": ["a", "b"], **network}, {"name": "cell-2", "ports": ["c", "d"], **network}],
+                      tmp_path / "spool.db")
+        conf["ports"] = [{"name": n, "device": f"net_null{i}"} for i, n in enumerate(names)]
+        conf["mqtt"]["rules"] = [{"name": "r", "topic": "#", "raise": "> 50"}]
+        (tmp_path / "replay.yaml").write_text(json.dumps({"version": 1, **conf}))
+        argv = [BIPLANE, "replay", "-c", tmp_path / "replay.yaml", "--json"]
+        for port in inputs:
+            argv += ["--in", f"{port}={ROOT / 'tests' / 'fixtures' / capture}.pcap"]
+        p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+        assert p.returncode == 0, p.stderr
+        return json.loads(p.stdout)["alarms"]
+    once = len(alarms("a"))
+    assert once != 0
+    assert len(alarms("ac")) == 2 * once
+    assert len(alarms("ac", network="plant")) == once
