@@ -9,6 +9,7 @@ import paho.mqtt.client as mqtt
 import pytest
 
 from conftest import overheat
+from json_doc import differences
 from lab import BIPLANE, CLOUD, DEVICE, EDGE_MGMT, MAC, ROOT, port_devices, wait_until
 from peers import Collector
 from traced import objects, tracing
@@ -105,7 +106,10 @@ def test_cells_with_the_same_addresses(lab, gateway, tmp_path):
             wait_until("all alarms", lambda: len(edge.messages) >= 2 * len(RAISED))
             assert told(edge, "pump-1") == RAISED
             assert told(edge, "pump-2") == RAISED
-            connections = gw.show("connections")["connections"]
+            shown = gw.show("connections")
+            assert not differences("show connections", shown)
+            assert gw.command("show", "connections", "-c", gw.identity).stdout.startswith("NETWORK")
+            connections = shown["connections"]
             assert sorted((c["network"], c["client_id"]) for c in connections) == [("cell-1", "pump-1"), ("cell-2", "pump-2")]
             assert {(c["client"], c["broker"]) for c in connections} == {(f"{DEVICE}:{TCP_PORT}", f"{CLOUD}:1883")}
             assert all(c["to_broker"] == "inspecting" for c in connections)
