@@ -263,8 +263,16 @@ static void check_networks(struct bp_reader *r)
 	for (const struct bp_yaml *e = list_of(r, "bridges"); e != NULL && i < c->n_bridges;
 		e = e->next, i++) {
 		const struct bp_config_bridge *b = &c->bridge[i];
-		const struct bp_yaml *n = bp_good(e, "network");
+		const struct bp_yaml *n = bp_good(e, "network"), *name = bp_good(e, "name");
 
+		if (n == NULL && name != NULL && !b->has_host_interface &&
+			strcmp(b->name, BP_NETWORK_MAIN) == 0 &&
+			(c->n_bridges > 1 || b->n != c->n_ports))
+			BP_AT_ERROR(r, name,
+				"bridges[%u].name: '" BP_NETWORK_MAIN
+				"' is the network of routed ports; expected another name, or "
+				"a network, such as network: line-1 or network: " BP_NETWORK_MAIN,
+				i);
 		if (n == NULL || !b->has_host_interface || strcmp(b->network, BP_NETWORK_MAIN) == 0)
 			continue;
 		BP_AT_ERROR(r, n,

@@ -428,6 +428,7 @@ const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o,
 		restore(in);
 		adopt_all(in);
 	} else {
+		h->shape = 0; /* names and shape belong together, also if this process is killed */
 		bp_flow_table_clear(&in->table);
 		/* not before: readers would see connections of an earlier process under them */
 		memcpy(h->network, o->networks, sizeof(h->network));

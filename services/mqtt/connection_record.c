@@ -235,7 +235,6 @@ static bool network_sound(const char name[BP_NAME_MAX + 1])
 bool bp_connection_key_sound(const struct bp_connection_key *k)
 {
 	return k->ip6 <= 1 && k->vlan_outer <= 0xfff && k->vlan_inner <= 0xfff &&
-	       k->client_port != 0 && k->broker_port != 0 &&
 	       (k->ip6 || (is_zero(k->client_ip + 4, 12) && is_zero(k->broker_ip + 4, 12))) &&
 	       network_sound(k->network);
 }
@@ -266,7 +265,8 @@ static bool get_key(struct reader *r, struct bp_connection_key *k, bool has_netw
 	k->vlan_outer = (uint16_t)get_number(r, 2);
 	k->vlan_inner = (uint16_t)get_number(r, 2);
 	k->tunnel = get_number(r, 4);
-	return (!has_network || get_network(r, k)) && !r->bad && bp_connection_key_sound(k);
+	return (!has_network || get_network(r, k)) && !r->bad && k->client_port != 0 &&
+	       k->broker_port != 0 && bp_connection_key_sound(k);
 }
 
 static bool fixed_sound(const struct bp_connection_record *r)

@@ -274,8 +274,8 @@ void bp_fleet_apply_holds(struct bp_mqtt_worker *in, struct bp_flow *f,
 void bp_fleet_hold_changed(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	const struct bp_evaluated *of, uint64_t topic_hash, const struct bp_rule_undo *undo)
 {
-	_Static_assert(sizeof(struct bp_hold_report) >= sizeof(struct bp_connection_key),
-		"with a topic it is longer than a request");
+	_Static_assert(sizeof(struct bp_hold_report) > sizeof(struct bp_connection_key),
+		"it is longer than a request");
 	const struct bp_mqtt_publish *p = of->publish;
 	struct bp_ring *ring = bp_fleet_requests(in);
 	struct bp_hold_report *r;

@@ -102,13 +102,15 @@ static void attach_adopt(struct bp_shm *m, void *const *address, const uint64_t 
 
 /* Since version 1 words of raised pairs have the number of the transition, windows a sum, and
  * truths of parts the key of the part's own topic, offers the time of a hold, and requests the
- * place of its value. Since version 2 answers have the holds of their connection. */
+ * place of its value. Since version 2 answers have the holds of their connection. The last increase
+ * of requests and offers is for keys with the name of a network. */
 static uint64_t version(unsigned table, uint64_t layout)
 {
 	if (table == BP_MT_ADOPT_OFFERS)
+		return layout + 3;
+	if (table == BP_MT_ADOPT_REQUESTS)
 		return layout + 2;
-	return table == BP_MT_RULE_STATE || table == BP_MT_WINDOWS || table == BP_MT_PART_STATE ||
-			       table == BP_MT_ADOPT_REQUESTS
+	return table == BP_MT_RULE_STATE || table == BP_MT_WINDOWS || table == BP_MT_PART_STATE
 		       ? layout + 1
 		       : layout;
 }

@@ -84,7 +84,7 @@ struct bp_hold_report {
 	struct bp_stream_place place;
 	uint16_t topic_len;
 	uint8_t ip6;
-	uint8_t pad[21];
+	uint8_t pad[29];
 };
 struct bp_adopt_part {
 	struct bp_ring_tail read;

@@ -56,6 +56,20 @@ static void routed_bridges_have_no_other_network(void **state)
 		"bridges: [{name: h, ports: [a, b], network: main, host_interface: {}}]\n"));
 }
 
+/* Its network would be that of the routed ports, which nobody asked for. */
+static void no_bridge_joins_routed_ports_by_its_name(void **state)
+{
+#define THREE                                                                                      \
+	"ports: [{name: a, device: \"net_null0\"}, {name: b, device: \"net_null1\"}, {name: c, "   \
+	"device: \"net_null2\", routed: {}}]\n"
+	says(THREE "bridges: [{name: main, ports: [a, b]}]\n",
+		"f.yaml:2:18: bridges[0].name: 'main' is the network of routed ports; expected "
+		"another name, or a network, such as network: line-1 or network: main\n");
+	bp_config_free(accepted(THREE "bridges: [{name: main, ports: [a, b], network: main}]\n"));
+	bp_config_free(accepted(THREE "bridges: [{name: main, ports: [a, b], network: x}]\n"));
+	bp_config_free(accepted(ROLELESS "bridges: [{name: main, ports: [a, b]}]\n"));
+}
+
 /* A file says which version it has; the message comes with those of its old names. */
 static void files_have_a_version(void **state)
 {
@@ -789,6 +803,7 @@ int main(void)
 		cmocka_unit_test(absence_excludes_values),
 		cmocka_unit_test(unknown_names_get_a_suggestion),
 		cmocka_unit_test(routed_bridges_have_no_other_network),
+		cmocka_unit_test(no_bridge_joins_routed_ports_by_its_name),
 		cmocka_unit_test(files_have_a_version),
 		cmocka_unit_test(monitor_beyond_loopback_needs_tls_and_a_token),
 		cmocka_unit_test(the_state_of_a_fleet_is_checked),

@@ -273,7 +273,7 @@ static void inconsistent(void **state)
 			r.scale[0] = 15;
 			break;
 		case 6:
-			r.key.client_port = 0;
+			r.key.client_port = 0; /* a segment may have it */
 			break;
 		case 7:
 			r.key.broker_port = 0;
