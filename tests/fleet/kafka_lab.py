@@ -26,8 +26,11 @@ class Kafka:
             self._translate(gw, "output", "-100", "ip daddr 127.0.0.1", host)
         self.file = lab.state / "kafka.consumer"
         with self.file.open("wb") as out:
-            self.consumer = lab.popen("edge", "kcat", "-q", "-E", "-X", "log_level=0", "-C", "-u", "-b", self.servers(), "-t", TOPIC,
-                                      "-o", "beginning", "-f", "%s\n", stdin=subprocess.DEVNULL, stdout=out)
+            # it meets the errors of the cluster, too, and must not wait for longer than the judge does
+            patience = ("reconnect.backoff.max.ms=500", "topic.metadata.refresh.interval.ms=1000", "fetch.error.backoff.ms=100")
+            self.consumer = lab.popen("edge", "kcat", "-q", "-E", "-X", "log_level=0", *(x for p in patience for x in ("-X", p)),
+                                      "-C", "-u", "-b", self.servers(), "-t", TOPIC, "-o", "beginning", "-f", "%s\n",
+                                      stdin=subprocess.DEVNULL, stdout=out)
         self._read, self._rest, self._alarms = 0, b"", []
 
     def _translate(self, ns, hook, priority, match, to):
