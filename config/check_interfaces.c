@@ -277,8 +277,7 @@ static void check_networks(struct bp_reader *r)
 			continue;
 		BP_AT_ERROR(r, n,
 			"bridges[%u].network: '%s' is given for a bridge with host_interface, "
-			"which "
-			"the kernel routes to and from; expected " BP_NETWORK_MAIN
+			"which the kernel routes to and from; expected " BP_NETWORK_MAIN
 			", or a bridge without host_interface",
 			i, b->network);
 	}

@@ -273,7 +273,9 @@ static void inconsistent(void **state)
 			r.scale[0] = 15;
 			break;
 		case 6:
-			r.key.client_port = 0; /* a segment may have it */
+			r.key.client_port = 0;
+			/* a segment may have it, and the question of a worker is answered */
+			assert_true(bp_connection_key_sound(&r.key));
 			break;
 		case 7:
 			r.key.broker_port = 0;
