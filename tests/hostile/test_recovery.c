@@ -471,7 +471,7 @@ static void damaged_entries_are_harmless(void **state)
 {
 	(void)state;
 	open_all(0);
-	for (uint64_t seed = 1; seed <= 300; seed++) {
+	for (uint64_t seed = 1; seed <= TEST_TIMES(800); seed++) {
 		uint64_t s = seed * 0x9e3779b97f4a7c15ull;
 		size_t at = test_below(&s, (uint32_t)frames.n);
 

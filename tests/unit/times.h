@@ -3,8 +3,8 @@
 #define BP_TESTS_UNIT_TIMES_H
 
 /* The number of repetitions of a random test, from a fixed seed: with -Dlong_tests=true the number
- * given, for changes of the tested code; otherwise a quarter, and under a sanitizer, which is
- * several times slower, an eighth. */
+ * given, for changes of the tested code; otherwise an eighth, and under a sanitizer, which is
+ * several times slower, a sixteenth. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_SANITIZED 1
 #elif defined(__has_feature)
@@ -18,10 +18,10 @@
 #ifdef BP_LONG_TESTS
 #define TEST_TIMES(n) (n)
 #elif TEST_SANITIZED
-#define TEST_TIMES(n) ((n) / 8)
+#define TEST_TIMES(n) ((n) / 16)
 #endif
 #ifndef TEST_TIMES
-#define TEST_TIMES(n) ((n) / 4)
+#define TEST_TIMES(n) ((n) / 8)
 #endif
 
 #endif

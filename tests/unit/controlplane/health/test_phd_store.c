@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/times.h"
+
 /* ---- against a plain model ---- */
 
 #define SESSIONS 24u
@@ -139,7 +141,7 @@ static void random_operations(void **state)
 			m.pair[d][c].code = -1;
 	rig_open(r);
 	rig_load(r);
-	for (unsigned round = 0; round < 60; round++) {
+	for (unsigned round = 0; round < TEST_TIMES(480); round++) {
 		for (unsigned k = (unsigned)(test_random(&seed) % 400); k > 0; k--) {
 			random_op(r, &m, &seed);
 			if (test_random(&seed) % 64 == 0)
