@@ -24,8 +24,8 @@
 #define DEVICES 40
 #define OBJECTS 4
 #define SERIALS 1000 /* a value identifies its report */
-#define STEPS TEST_TIMES(12000)
-#define DAMAGED TEST_TIMES(40000)
+#define STEPS TEST_TIMES(24000)
+#define DAMAGED TEST_TIMES(80000)
 #define SECOND 1000000000ull
 #define PATIENCE 10 /* so often a report is sent before the network has pity */
 

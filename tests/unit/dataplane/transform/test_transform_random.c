@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CASES TEST_TIMES(600u)
+#define CASES TEST_TIMES(1200u)
 #define STEPS 30u
 #define FRAMES 12u /* of a walk; times receivers, no more than a ring holds */
 #define RECEIVERS 4u

@@ -560,7 +560,7 @@ static void random_texts_fit_the_computed_size(void **state)
 	for (size_t k = 0; k < PATHS; k++)
 		compile(paths[k], &compiled[k]);
 	w->seed = 0x9e3779b97f4a7c15;
-	for (unsigned round = 0; round < TEST_TIMES(16000); round++) {
+	for (unsigned round = 0; round < TEST_TIMES(32000); round++) {
 		bool bytes_done = false;
 		uint8_t *copy;
 

@@ -296,7 +296,7 @@ static void node_delay_is_within_the_bound(void **state)
 	uint64_t seed = 88172645463325252ull;
 	unsigned kept = 0, alone = 0, far = 0, why[6] = {0};
 
-	for (unsigned round = 0; round < TEST_TIMES(160000); round++) {
+	for (unsigned round = 0; round < TEST_TIMES(320000); round++) {
 		struct bp_lcl_port p = port(1000 + line_random(&seed, 60000),
 			rates[line_random(&seed, 3)], (uint16_t)(2 + line_random(&seed, 7)));
 		struct bp_lcl_flow f[6];
