@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scripts/lint commits and the hooks of scripts/hooks, in git repositories that are made for it."""
 
+import json
 import os
 import re
 import shutil
@@ -149,6 +150,35 @@ class Tidy(Repository):
         self.assertIn("build/compile_commands.json is missing", self.run_in("scripts/lint", "tidy", "build", code=69))
         (build / "compile_commands.json").write_text('[{"directory": "%s", "file": "../x.c"}]' % build, encoding="utf-8")
         self.assertIn(f"not compiled in build: {self.top}/y.c", self.run_in("scripts/lint", "tidy", "build", "x.c", "y.c", code=1))
+
+    def test_recent_is_what_the_last_commits_changed(self):
+        build = self.top / "build"
+        build.mkdir()
+        names = ("old.c", "new.c", "edited.c", "tests/new.c")
+        for name in names:
+            (self.top / name).parent.mkdir(exist_ok=True)
+            (self.top / name).write_text("int x;\n", encoding="utf-8")
+        entries = [{"directory": str(build), "file": f"../{name}", "command": f"cc -c ../{name}"} for name in names]
+        (build / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
+        program = self.top / "bin" / "clang-tidy"
+        program.parent.mkdir()
+        program.write_text('#!/bin/sh\nfor name; do case $name in *.c) echo "$name" ;; esac; done\n', encoding="utf-8")
+        program.chmod(0o755)
+
+        def recent():
+            out = self.run_in("env", f"PATH={program.parent}:{os.environ['PATH']}", "scripts/lint", "tidy", "build", "--recent")
+            return sorted(line.rpartition("/")[2] for line in out.splitlines() if line.endswith(".c"))
+
+        self.git("add", "old.c", "edited.c")
+        self.commit("build: add what is old")
+        self.assertEqual(recent(), ["edited.c", "new.c", "old.c"])  # fewer commits than that
+        for i in range(99):
+            self.commit(f"build: change {i}")
+        self.git("add", "new.c", "tests/new.c")
+        self.commit("build: add what is new")
+        self.assertEqual(recent(), ["new.c"])
+        (self.top / "edited.c").write_text("int y;\n", encoding="utf-8")
+        self.assertEqual(recent(), ["edited.c", "new.c"])
 
     def test_headers_of_all_folders_are_checked(self):
         line = re.search("^HeaderFilterRegex: '(.*)'$", (ROOT / ".clang-tidy").read_text(encoding="utf-8"), re.MULTILINE)
