@@ -94,6 +94,18 @@ int bp_cli_usage_error(const struct bp_cli_command *command, const char *format,
 	return BP_EX_USAGE;
 }
 
+int bp_cli_fail(const struct bp_cli_command *command, int status, const char *format, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "biplane %s: ", command->name);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return status;
+}
+
 int bp_cli_no_operands(const struct bp_cli *c)
 {
 	char **word;

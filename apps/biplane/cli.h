@@ -56,6 +56,9 @@ int bp_cli_operands(const struct bp_cli *c, char ***operands);
 /* Prints "biplane NAME: ..." and a reference to --help; returns BP_EX_USAGE. */
 int bp_cli_usage_error(const struct bp_cli_command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Prints "biplane NAME: ..."; returns `status`. */
+int bp_cli_fail(const struct bp_cli_command *command, int status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 void bp_cli_help(const struct bp_cli_command *command, FILE *out);
 /* Refuses every operand; 0 or BP_EX_USAGE. */
 int bp_cli_no_operands(const struct bp_cli *c);

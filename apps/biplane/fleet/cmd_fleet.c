@@ -278,7 +278,7 @@ static int diff(const struct bp_fleet_operator *o, const char *path, uint64_t ve
 	if (status == BP_EX_OK) {
 		rc = bp_fleet_operator_bundle(o, version, &b, err, sizeof(err));
 		if (rc <= 0)
-			status = bp_fleet_fail(
+			status = bp_cli_fail(
 				o->command, rc < 0 ? BP_EX_UNAVAILABLE : BP_EX_DATAERR, "%s", err);
 	}
 	if (status == BP_EX_OK) {
@@ -337,7 +337,7 @@ static int keygen_main(const struct bp_cli_command *command, int argc, char **ar
 	if (bp_cli_operands(&cli, &operand) != 1)
 		return bp_cli_usage_error(command, "expected one file: the private key to create");
 	if (bp_fleet_keygen(operand[0], err, sizeof(err)) != 0)
-		return bp_fleet_fail(command, BP_EX_CANTCREAT, "%s", err);
+		return bp_cli_fail(command, BP_EX_CANTCREAT, "%s", err);
 	printf("private key: %s\npublic key: %s.pub, for fleet.config.keys of the members\n",
 		operand[0], operand[0]);
 	return BP_EX_OK;

@@ -43,7 +43,7 @@ static int read_bundle(
 	if (b->text == NULL)
 		return BP_EX_NOINPUT;
 	if (b->len > BP_BUNDLE_MAX)
-		return bp_fleet_fail(command, BP_EX_DATAERR,
+		return bp_cli_fail(command, BP_EX_DATAERR,
 			"%s is too long; expected at most %u KiB", file, BP_BUNDLE_MAX >> 10);
 	bp_sha256_hex(b->text, b->len, b->sha256);
 	return BP_EX_OK;
@@ -89,7 +89,7 @@ static int choose(const struct bp_fleet_operator *o, const struct bp_config_flee
 	}
 	json_decref(members);
 	if (r->n_canaries < canaries)
-		return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE,
+		return bp_cli_fail(o->command, BP_EX_UNAVAILABLE,
 			"%zu connected members match %s; expected at least %llu, the number of "
 			"canaries",
 			*n, r->selector, (unsigned long long)canaries);
@@ -107,15 +107,15 @@ static int push(const struct bp_fleet_operator *o, const struct push *p)
 	int status;
 
 	if (r == NULL)
-		return bp_fleet_fail(o->command, BP_EX_OSERR, "no memory");
+		return bp_cli_fail(o->command, BP_EX_OSERR, "no memory");
 	if (!bp_fleet_selector_read(p->selector, &selector, err, sizeof(err)))
-		status = bp_fleet_fail(o->command, BP_EX_USAGE, "%s", err);
+		status = bp_cli_fail(o->command, BP_EX_USAGE, "%s", err);
 	else
 		status = read_bundle(o->command, p->file, &b);
 	if (status == BP_EX_OK && !p->no_check)
 		status = check(p, &b);
 	if (status == BP_EX_OK && bp_fleet_signer_read(&signer, p->key, err, sizeof(err)) != 0)
-		status = bp_fleet_fail(o->command, BP_EX_NOINPUT, "%s", err);
+		status = bp_cli_fail(o->command, BP_EX_NOINPUT, "%s", err);
 	if (status == BP_EX_OK) {
 		bp_fleet_selector_text(&selector, r->selector);
 		r->serial = p->serial;

@@ -56,7 +56,7 @@ static int ready(const struct bp_cli_command *command, const char *path, bool js
 	found = bp_fleet_readiness(c, err, sizeof(err));
 	bp_config_free(c);
 	if (found == NULL)
-		return bp_fleet_fail(command, BP_EX_UNAVAILABLE, "%s", err);
+		return bp_cli_fail(command, BP_EX_UNAVAILABLE, "%s", err);
 	status = json_is_true(json_object_get(found, "ready")) ? BP_EX_OK : BP_EX_FAULTS;
 	if (json) {
 		bp_print_json_new(found, false, stdout);

@@ -32,7 +32,7 @@ static int present(const struct bp_fleet_operator *o, const char *selector, uint
 	struct bp_fleet_rollout *r = malloc(sizeof(*r));
 	struct bp_etcd_rows rows = {.n = 0};
 	char err[1024] = "";
-	int status = r == NULL ? bp_fleet_fail(o->command, BP_EX_OSERR, "no memory")
+	int status = r == NULL ? bp_cli_fail(o->command, BP_EX_OSERR, "no memory")
 			       : bp_fleet_operator_read(o, "rollouts", selector, &rows);
 
 	*version = 0;
@@ -41,7 +41,7 @@ static int present(const struct bp_fleet_operator *o, const char *selector, uint
 			0)
 			*version = r->version;
 		else
-			status = bp_fleet_fail(
+			status = bp_cli_fail(
 				o->command, BP_EX_DATAERR, "rollout %s: %s", selector, err);
 	}
 	bp_etcd_rows_free(&rows);
@@ -68,7 +68,7 @@ static uint64_t *list_versions(const struct bp_fleet_operator *o, uint64_t now, 
 	if (bp_etcd_read(o->etcd, prefix, BP_ETCD_NAMES_BELOW, &rows, err, sizeof(err)) == 0)
 		list = calloc(rows.n + 1, sizeof(*list));
 	else
-		bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
+		bp_cli_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
 	for (unsigned i = 0; list != NULL && i < rows.n; i++)
 		if (now > 1 &&
 			bp_cli_number(rows.row[i].key + strlen(prefix), 1, now - 1, &list[*n]))
@@ -107,10 +107,10 @@ static int find_before(const struct bp_fleet_operator *o, const char *selector, 
 	}
 	free(version);
 	if (rc < 0)
-		return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
+		return bp_cli_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
 	if (r->version != 0)
 		return BP_EX_OK;
-	return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE,
+	return bp_cli_fail(o->command, BP_EX_UNAVAILABLE,
 		"selector %s has no bundle before version %" PRIu64 "; expected --to VERSION",
 		selector, now);
 }
@@ -124,7 +124,7 @@ static int find(const struct bp_fleet_operator *o, const char *selector, uint64_
 	if (to == 0)
 		return find_before(o, selector, now, r);
 	if (bp_fleet_operator_bundle(o, to, &b, err, sizeof(err)) <= 0)
-		return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
+		return bp_cli_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
 	choose(&b, r);
 	free(b.text);
 	return BP_EX_OK;
@@ -140,11 +140,11 @@ static int rollback(const struct bp_fleet_operator *o, const struct rollback *p)
 	int status;
 
 	if (r == NULL)
-		return bp_fleet_fail(o->command, BP_EX_OSERR, "no memory");
+		return bp_cli_fail(o->command, BP_EX_OSERR, "no memory");
 	if (!bp_fleet_selector_read(p->selector, &selector, err, sizeof(err)))
-		status = bp_fleet_fail(o->command, BP_EX_USAGE, "%s", err);
+		status = bp_cli_fail(o->command, BP_EX_USAGE, "%s", err);
 	else if (bp_fleet_signer_read(&signer, p->key, err, sizeof(err)) != 0)
-		status = bp_fleet_fail(o->command, BP_EX_NOINPUT, "%s", err);
+		status = bp_cli_fail(o->command, BP_EX_NOINPUT, "%s", err);
 	else {
 		bp_fleet_selector_text(&selector, r->selector);
 		r->serial = p->serial;

@@ -2,7 +2,6 @@
 #include "apps/biplane/fleet/operator.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,18 +13,6 @@
 #include "config/schema.h"
 
 #define COMMAND_MS 60000 /* for all requests of a command */
-
-int bp_fleet_fail(const struct bp_cli_command *command, int status, const char *format, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "biplane %s: ", command->name);
-	va_start(ap, format);
-	vfprintf(stderr, format, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return status;
-}
 
 void bp_fleet_now(char out[40])
 {
@@ -51,16 +38,16 @@ int bp_fleet_operator_open(
 	if (o->config == NULL)
 		return BP_EX_CONFIG;
 	if (!o->config->fleet.config.given)
-		return bp_fleet_fail(command, BP_EX_CONFIG,
+		return bp_cli_fail(command, BP_EX_CONFIG,
 			"%s has no fleet.config; expected the name of the fleet and the server of "
 			"etcd there",
 			path);
 	o->fleet = o->config->fleet.name;
 	if (bp_fleet_keys_read(&o->keys, &o->config->fleet.config.keys, err, sizeof(err)) != 0)
-		return bp_fleet_fail(command, BP_EX_CONFIG, "%s", err);
+		return bp_cli_fail(command, BP_EX_CONFIG, "%s", err);
 	o->etcd = bp_etcd_new(&o->config->fleet.config, NULL, NULL, err, sizeof(err));
 	if (o->etcd == NULL)
-		return bp_fleet_fail(command, BP_EX_CONFIG, "%s", err);
+		return bp_cli_fail(command, BP_EX_CONFIG, "%s", err);
 	bp_etcd_begin(o->etcd, COMMAND_MS);
 	return BP_EX_OK;
 }
@@ -81,7 +68,7 @@ int bp_fleet_operator_read(const struct bp_fleet_operator *o, const char *kind, 
 		    sizeof(err)) == 0)
 		return BP_EX_OK;
 	bp_etcd_rows_free(rows);
-	return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
+	return bp_cli_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
 }
 
 /* ---- members ---- */
@@ -143,7 +130,7 @@ static int read_key(const struct bp_fleet_operator *o, const char *key, struct b
 
 	*revision = 0;
 	if (bp_etcd_read(o->etcd, key, BP_ETCD_KEY, rows, err, sizeof(err)) != 0)
-		return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
+		return bp_cli_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
 	if (rows->n > 0)
 		*revision = rows->row[0].mod_revision;
 	return BP_EX_OK;
@@ -165,7 +152,7 @@ static int read_serial(const struct bp_fleet_operator *o, uint64_t *serial)
 	struct bp_etcd_rows rows = {.n = 0};
 	char err[512];
 	int status = r != NULL ? bp_fleet_operator_read(o, "rollouts", NULL, &rows)
-			       : bp_fleet_fail(o->command, BP_EX_OSERR, "no memory");
+			       : bp_cli_fail(o->command, BP_EX_OSERR, "no memory");
 
 	*serial = 0;
 	for (unsigned i = 0; status == BP_EX_OK && i < rows.n; i++)
@@ -194,7 +181,7 @@ static int next_serial(const struct bp_fleet_operator *o, struct bp_fleet_rollou
 	if (status != BP_EX_OK)
 		return status;
 	if (r->serial != 0 && (r->serial <= last || r->serial - last > BP_FLEET_SERIAL_STEP))
-		return bp_fleet_fail(o->command, BP_EX_USAGE,
+		return bp_cli_fail(o->command, BP_EX_USAGE,
 			"--serial %" PRIu64 ": expected a number from %" PRIu64 " to %" PRIu64,
 			r->serial, last + 1, last + BP_FLEET_SERIAL_STEP);
 	if (r->serial != 0)
@@ -216,7 +203,7 @@ static int next_serial(const struct bp_fleet_operator *o, struct bp_fleet_rollou
 		bp_etcd_rows_free(&rows);
 	}
 	if (status == BP_EX_OK && taken)
-		return bp_fleet_fail(
+		return bp_cli_fail(
 			o->command, BP_EX_DATAERR, "the fleet has no more serial numbers");
 	return status;
 }
@@ -258,9 +245,9 @@ static int write_all(const struct bp_fleet_operator *o, const struct bp_etcd_wri
 	const int rc = bp_etcd_write(o->etcd, w, n, err, sizeof(err));
 
 	if (rc < 0)
-		return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
+		return bp_cli_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
 	if (rc == 0)
-		return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE,
+		return bp_cli_fail(o->command, BP_EX_UNAVAILABLE,
 			"another operator changed the fleet at the same time; nothing was changed, "
 			"try again");
 	return BP_EX_OK;
@@ -278,7 +265,7 @@ int bp_fleet_operator_store(const struct bp_fleet_operator *o, const struct bp_f
 	int status;
 
 	if (!is_known(o, signer))
-		return bp_fleet_fail(o->command, BP_EX_CONFIG,
+		return bp_cli_fail(o->command, BP_EX_CONFIG,
 			"the key does not belong to one of fleet.config.keys; the members would "
 			"refuse its signature");
 	bp_fleet_path(o->fleet, "serial", NULL, lock_key);
@@ -301,7 +288,7 @@ int bp_fleet_operator_store(const struct bp_fleet_operator *o, const struct bp_f
 	}
 	w[1].value = rollout_text = bp_fleet_rollout_sign(signer, o->fleet, r);
 	if (rollout_text == NULL || (bundle != NULL && bundle_text == NULL))
-		status = bp_fleet_fail(o->command, BP_EX_OSERR, "no memory");
+		status = bp_cli_fail(o->command, BP_EX_OSERR, "no memory");
 	else
 		status = write_all(o, w, bundle != NULL ? 3 : 2);
 	free(rollout_text);

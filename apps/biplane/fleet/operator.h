@@ -21,9 +21,6 @@ struct bp_fleet_operator {
 int bp_fleet_operator_open(
 	struct bp_fleet_operator *o, const struct bp_cli_command *command, const char *path);
 void bp_fleet_operator_close(struct bp_fleet_operator *o);
-/* Prints an error of the command; returns `status`. */
-int bp_fleet_fail(const struct bp_cli_command *command, int status, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 
 /* Reads all keys of a kind ("members", "rollouts", "bundles"), or with `name` this one. An exit
  * status. */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "apps/biplane/monitor/health.h"
+#include "apps/biplane/monitor/health_checks.h"
 #include "apps/biplane/show/instance_view.h"
 #include "apps/biplane/show/status_view.h"
 #include "config/mqtt/settings.h"

@@ -2,8 +2,6 @@
 #ifndef BP_APPS_BIPLANE_MONITOR_HEALTH_H
 #define BP_APPS_BIPLANE_MONITOR_HEALTH_H
 
-#include <jansson.h>
-
 #include "apps/biplane/monitor/monitor.h"
 #include "apps/biplane/monitor/request.h"
 
@@ -11,12 +9,5 @@
 void bp_health_live(struct bp_http_answer *a);
 /* /readyz: 200 if the gateway does its work, else 503; a reason for each check. */
 void bp_health_ready(const struct bp_monitor *m, struct bp_http_answer *a);
-
-/*
- * The checks of /readyz, from what `biplane status` prints: {"ready": ..., "checks": [{"check",
- * "ok", "reason"}]}. `spool_max`: the bound of the spool, bytes; 0: there is no publisher. A new
- * reference, or NULL without memory.
- */
-json_t *bp_health_checks(const json_t *status, uint64_t spool_max);
 
 #endif

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "apps/biplane/monitor/health.h"
+#include "apps/biplane/monitor/health_checks.h"
 #include "apps/biplane/metrics/metrics.h"
 #include "apps/biplane/monitor/monitor.h"
 #include "apps/biplane/monitor/request.h"
