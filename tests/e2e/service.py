@@ -91,9 +91,10 @@ class Service(Gateway):
         self.top.chmod(0o755)
         super().__init__(lab, self.top, config)
         self.dir.chmod(0o755)
-        self.biplane = self.top / "biplane"  # where every user may run it
-        shutil.copy(BIPLANE, self.biplane)
-        self.biplane.chmod(0o755)
+        self.biplane = self.top / Path(BIPLANE).name  # where every user may run it
+        for program in (BIPLANE, f"{BIPLANE}d"):
+            shutil.copy(program, self.top)
+            (self.top / Path(program).name).chmod(0o755)
         self.run_dir, self.lib = self.top / "run", self.top / "lib"
         self.config["runtime"] = {"directory": str(self.run_dir)}
         if "spool" in self.config.get("mqtt", {}):

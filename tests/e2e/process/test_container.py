@@ -44,7 +44,8 @@ class Container:
         for d in ("run", "state"):
             shutil.chown(directory / d, USER, USER)
         if IMAGE == "/":
-            shutil.copy(BIPLANE, directory / "etc")
+            for program in (BIPLANE, f"{BIPLANE}d"):
+                shutil.copy(program, directory / "etc")
         (directory / "etc" / "biplane.yaml").write_text(json.dumps(config))
         more, self.limit = may_lock_memory()
         words = ",".join(["-all", *(f"+{c}" for c in (*caps, *more))])

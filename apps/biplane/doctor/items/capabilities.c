@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
-#include <stdlib.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cap-ng.h>
 
@@ -71,8 +73,9 @@ static void names(uint64_t caps, char *out, size_t size)
 
 void bp_doctor_item_capabilities(const struct bp_doctor *d, struct bp_report *r)
 {
-	char text[256], who[32];
+	char text[256], who[32], program[PATH_MAX];
 	uint64_t uid, has;
+	ssize_t len;
 	json_t *item;
 
 	if (!bp_doctor_user(d->root, &uid, &has)) {
@@ -99,7 +102,10 @@ void bp_doctor_item_capabilities(const struct bp_doctor *d, struct bp_report *r)
 	}
 	bp_report_do(item, "sudo biplane doctor  # checks the machine as root");
 	names(required(d), text, sizeof(text));
-	bp_report_do(item,
-		"sudo setcap %s+ep \"$(command -v biplane)\"  # or use the systemd units, or root",
-		text);
+	/* of the program that runs the planes, this one: biplane, which executes it, needs none */
+	if ((len = readlink("/proc/self/exe", program, sizeof(program) - 1)) < 0)
+		return;
+	program[len] = '\0';
+	bp_report_do(
+		item, "sudo setcap %s+ep %s  # or use the systemd units, or root", text, program);
 }

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Both planes, the monitor, the agent of a fleet, and every command of biplane. */
+#include "apps/biplane/commands.h"
+#include "apps/biplane/dispatch.h"
+#include "apps/biplane/output.h"
+
+int main(int argc, char **argv)
+{
+	return bp_output_end(bp_cli_dispatch(&bp_cmd_root, argc, argv));
+}
