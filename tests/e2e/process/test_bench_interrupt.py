@@ -21,7 +21,7 @@ HUGEPAGES = "/dev/hugepages"
 # A case, and the program that runs in its middle
 CASES = [("bridge", "dpdk-testpmd"), ("lcl-hops", "lcl_hops"), ("alarm-paper", "alarm_latency"), ("peers", "alarm_load"),
          ("ndr", "packet_load"), ("phd-associations", "biplane-cse-sink")]
-KILLED = [("transform-sockets", "biplane")]
+KILLED = [("transform-sockets", "biplaned")]
 
 
 # ---------------------------------------------------------------- in the namespaces
