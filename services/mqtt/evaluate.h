@@ -41,7 +41,13 @@ static inline void bp_evaluated_number(struct bp_mqtt_worker *in, struct bp_eval
 		in->transition = transition;
 }
 
-/* publish.c: evaluates a value by a rule with the state of the topic, and writes the alarm. The
+/* evaluate.c: evaluates the rules of a publication. `memo`: bp_rules_memo() of its topic. False: a
+ * rule has no value in the payload. */
+bool bp_rules_evaluate(
+	struct bp_mqtt_worker *in, struct bp_evaluated *of, uint64_t topic_hash, uint32_t memo);
+/* The rules that the topic matches, as memo_rule of a flow. */
+uint32_t bp_rules_memo(struct bp_mqtt_worker *in, const uint8_t *topic, uint16_t len);
+/* Evaluates a value by a rule with the state of the topic, and writes the alarm. The
  * value is what `reading` reads, which also stores it in of->value; NAN: none. */
 void bp_rule_apply(struct bp_mqtt_worker *in, const struct bp_rule *rule, struct bp_evaluated *of,
 	uint64_t topic_hash, struct bp_rule_reading *reading);
@@ -60,7 +66,7 @@ void bp_tally_state_loss(struct bp_mqtt_worker *in, enum bp_state_loss loss);
  * evaluate. False: it has none, which is counted. */
 bool bp_window_step(struct bp_mqtt_worker *in, const struct bp_rule *rule, uint64_t topic_hash,
 	uint32_t client, const struct bp_evaluated *of, double *result);
-/* publish.c: evaluates the result of a window: an alarm, or a part of a combination. */
+/* evaluate.c: evaluates the result of a window: an alarm, or a part of a combination. */
 void bp_window_result_apply(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	struct bp_evaluated *of, uint64_t topic_hash, uint32_t client);
 /* window_tick.c: windows whose time passes without a value. NULL: no memory. free() it. `whole`: a
