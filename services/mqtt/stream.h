@@ -53,7 +53,7 @@ void bp_hold_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack);
 void bp_hold_release(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
-/* reorder.c: bytes in sequence that may not be read before the connection is proven. */
+/* waiting.c: bytes in sequence that may not be read before the connection is proven. */
 void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n);
 /* Reads what may be read now. */
