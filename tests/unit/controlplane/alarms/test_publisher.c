@@ -43,11 +43,11 @@ static void exactly_these_arrive(void **state)
 	assert_int_equal(test_subscriber_count(f->subscriber), 3000);
 	assert_int_equal(get(&f->shm.control->cp_alarms_read), 3000);
 	assert_false(test_subscriber_retained(f->subscriber));
-	/* The rings are empty, and the disk was not needed. */
+	/* The rings are empty, and so is the disk: it is used if the broker takes its time. */
 	RUN_UNTIL(f, bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 1)) == 0);
-	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].spooled), 0);
-	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].inflight), 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 0 &&
+			     get(&f->shm.control->publisher[BP_TO_MQTT].inflight) == 0);
 	/* The last ones are in the log, in order. */
 	struct bp_alarm_log *log = calloc(BP_ALARM_LOG_LEN, sizeof(*log));
 
