@@ -5,6 +5,7 @@
 #include "services/mqtt/burst_hash.h"
 #include "services/mqtt/burst_parts.h"
 #include "services/mqtt/burst_policy.h"
+#include "services/mqtt/burst_windows.h"
 #include "services/mqtt/enforce.h"
 #include "services/mqtt/evaluate.h"
 #include "services/mqtt/judged.h"
@@ -65,64 +66,6 @@ static NOINLINE void verify(struct bp_mqtt_burst *b)
 			!bp_single_checksum_ok(b->frame[i], b->p[i].end - BP_SINGLE_L3))
 			b->p[i].body = 0;
 	}
-}
-
-/* ---- windows ---- */
-
-/* The rule of a memo if its value is one of a window with most[0] values or fewer, or most[1] for a
- * rate. */
-static inline const struct bp_rule *window_rule(const struct bp_mqtt_worker *in,
-	const struct bp_rule *rules, const uint32_t *most, uint32_t memo)
-{
-	const struct bp_rule *rule;
-
-	/* not compared with the frame yet: a free slot of an earlier process may be damaged */
-	if (memo >= bp_ruleset_all(in->rules))
-		return NULL;
-	rule = &rules[memo];
-	return rule->fast_window != BP_RULE_FAST_NO &&
-			       rule->window.values <= most[rule->window.function == BP_WINDOW_RATE]
-		       ? rule
-		       : NULL;
-}
-
-/* Finds the windows of the frames: the topics of their flows may still differ. */
-static NOINLINE void find_windows(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
-{
-	const struct bp_window_table *t = &in->windows;
-	const struct bp_rule *rules = bp_ruleset_rule(in->rules, 0), *rule = NULL;
-	uint32_t known = BP_RULE_NONE; /* memo whose rule is `rule`, in most frames the same */
-	uint64_t keyed = 0, mixed = 0;
-	/* here, so that there is no division for each frame */
-	const uint32_t most[2] = {bp_window_capacity(t->stride, BP_WINDOW_MEAN),
-		bp_window_capacity(t->stride, BP_WINDOW_RATE)};
-
-	for (uint32_t i = 0; i < b->n; i++) {
-		const struct bp_flow *f = b->l[i].flow;
-
-		if (b->p[i].body == 0 || f->memo_gen != in->gen)
-			continue;
-		if (f->memo_rule != known) {
-			known = f->memo_rule;
-			rule = window_rule(in, rules, most, known);
-			mixed = rule == NULL ? 0 : bp_mix64(rule->uid);
-		}
-		if (rule == NULL)
-			continue;
-		/* as bp_state_client(): these frames are IPv4, and only of this flow if it fits */
-		bp_window_place_key(t, &b->window[i], mixed, b->p[i].topic_hash,
-			(uint32_t)bp_flow_client_hash_of(
-				&in->table, bp_flow_k0_client(b->l[i].k0)) |
-				1);
-		keyed |= (uint64_t)1 << i;
-	}
-	for (uint64_t left = keyed; left != 0; left &= left - 1) {
-		const uint32_t i = (uint32_t)__builtin_ctzll(left);
-
-		if (!bp_window_place_cell(t, &b->window[i]))
-			keyed &= ~((uint64_t)1 << i);
-	}
-	b->windows = keyed;
 }
 
 /* ---- parts of combinations ---- */
@@ -194,13 +137,6 @@ static inline void count_publishes(
 
 /* ---- one frame ---- */
 
-/* The action for a frame. */
-enum verdict {
-	GENERAL, /* takes the general path */
-	QUIET,   /* it is evaluated: no alarm */
-	RAISES,
-};
-
 /* Values that are constant for all frames of a burst. */
 struct burst_constants {
 	const struct bp_rule *rules;
@@ -226,79 +162,25 @@ static const uint8_t *json_number(
 }
 
 /* evaluate() for a metric of Sparkplug B. */
-static enum verdict evaluate_sparkplug(struct bp_mqtt_worker *in, const struct bp_rule *rule,
-	uint64_t topic, const uint8_t *payload, uint32_t len, double *value)
+static enum bp_burst_verdict evaluate_sparkplug(struct bp_mqtt_worker *in,
+	const struct bp_rule *rule, uint64_t topic, const uint8_t *payload, uint32_t len,
+	double *value)
 {
 	switch (bp_sparkplug_read_fast(in, rule, topic, payload, len, value)) {
 	case BP_SPARKPLUG_FAST_NO:
-		return GENERAL;
+		return BP_BURST_GENERAL;
 	case BP_SPARKPLUG_FAST_UNCHANGED:
-		return QUIET;
+		return BP_BURST_QUIET;
 	case BP_SPARKPLUG_FAST_VALUE:
 		break;
 	}
-	return QUIET + bp_condition_holds(&rule->raise, *value);
-}
-
-/* Adds a value to the window of frame i, whatever it is. */
-static NOINLINE enum verdict add_to_any_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
-	const struct bp_rule *rule, uint32_t i, double value)
-{
-	const struct bp_window_use u = {.rule = rule,
-		.now_ns = in->mono_ns,
-		.client = b->window[i].client,
-		.worker = (uint16_t)in->worker,
-		.undo = bp_journal_burst_window(in->journal)};
-	double result;
-
-	switch (bp_window_place_add(&in->windows, &b->window[i], &u, value, &result)) {
-	case BP_WINDOW_VALUE:
-		b->result[i] = result;
-		return QUIET + bp_condition_holds(&rule->raise, result);
-	case BP_WINDOW_NONE:
-		bp_tally(in, BP_C_WINDOW_NO_RESULT);
-		return QUIET;
-	default:
-		/* nothing was changed: the frame has one record at most */
-		in->journal->burst_windows--;
-		return GENERAL;
-	}
-}
-
-/* What is constant for the values of one rule with a window in a burst. */
-struct window_constants {
-	struct bp_window_moving moving;
-	const struct bp_rule *rule;
-	struct bp_journal *journal;
-};
-
-static inline struct window_constants window_constants(
-	const struct bp_mqtt_worker *in, const struct bp_rule *rule)
-{
-	return (struct window_constants){
-		.moving = bp_window_moving(&rule->window, (uint16_t)in->worker, in->mono_ns),
-		.rule = rule,
-		.journal = in->journal};
-}
-
-/* Adds a value to the window of frame i. */
-static inline __attribute__((always_inline)) enum verdict add_to_window(struct bp_mqtt_worker *in,
-	struct bp_mqtt_burst *b, const struct window_constants *w, uint32_t i, double value)
-{
-	struct bp_journal *j = w->journal;
-	double result;
-
-	if (__builtin_expect(!bp_window_place_move(&in->windows, &b->window[i], &w->moving,
-				     j->window, &j->burst_windows, value, &result),
-		    0))
-		return add_to_any_window(in, b, w->rule, i, value);
-	b->result[i] = result;
-	return QUIET + bp_condition_holds(&w->rule->raise, result);
+	return BP_BURST_QUIET + bp_condition_holds(&rule->raise, *value);
 }
 
 /* evaluate() for a part of a combination. */
-static inline enum verdict evaluate_part(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
-	const struct bp_rule *part, uint32_t i, uint32_t digits, unsigned point)
+static inline enum bp_burst_verdict evaluate_part(struct bp_mqtt_worker *in,
+	struct bp_mqtt_burst *b, const struct bp_rule *part, uint32_t i, uint32_t digits,
+	unsigned point)
 {
 	switch (bp_burst_repeats_part(in, b, part, i, digits, point)) {
 	case BP_BURST_PART_NO:
@@ -307,35 +189,37 @@ static inline enum verdict evaluate_part(struct bp_mqtt_worker *in, struct bp_mq
 		/* the undo records of a burst are for one change of each frame */
 		return bp_ruleset_rule(in->rules, part->part.combination)->stateful &
 				       BP_RULE_HAS_LAST
-			       ? GENERAL
-			       : RAISES;
+			       ? BP_BURST_GENERAL
+			       : BP_BURST_RAISES;
 	case BP_BURST_PART_STEADY:
-		return QUIET;
+		return BP_BURST_QUIET;
 	}
-	return GENERAL;
+	return BP_BURST_GENERAL;
 }
 
-static NOINLINE enum verdict evaluate_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
-	const struct bp_rule *rule, uint32_t i, const uint8_t *payload, uint32_t len)
+static NOINLINE enum bp_burst_verdict evaluate_window(struct bp_mqtt_worker *in,
+	struct bp_mqtt_burst *b, const struct bp_rule *rule, uint32_t i, const uint8_t *payload,
+	uint32_t len)
 {
-	const struct window_constants w = window_constants(in, rule);
+	const struct bp_burst_window_rule w = bp_burst_window_rule(in, rule);
 	uint32_t digits;
 	unsigned point;
 	double value;
 
 	if (!(b->windows >> i & 1))
-		return GENERAL;
+		return BP_BURST_GENERAL;
 	if (rule->fast_window == BP_RULE_FAST_TEXT &&
 		bp_number_digits_before(payload + len, len, &digits, &point))
 		value = (double)(int32_t)digits / bp_number_scale[point];
 	else if (!bp_value_at(in, rule->source, payload, len, &value))
-		return GENERAL;
-	return add_to_window(in, b, &w, i, value);
+		return BP_BURST_GENERAL;
+	return bp_burst_add_to_window(in, b, &w, i, value);
 }
 
 /* evaluate() for a value that is not a short number as text. */
-static NOINLINE enum verdict evaluate_other(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
-	const struct bp_rule *rule, uint32_t i, const uint8_t *payload, uint32_t len)
+static NOINLINE enum bp_burst_verdict evaluate_other(struct bp_mqtt_worker *in,
+	struct bp_mqtt_burst *b, const struct bp_rule *rule, uint32_t i, const uint8_t *payload,
+	uint32_t len)
 {
 	uint32_t digits, n = len;
 	const uint8_t *at;
@@ -348,21 +232,21 @@ static NOINLINE enum verdict evaluate_other(struct bp_mqtt_worker *in, struct bp
 		return evaluate_sparkplug(
 			in, rule, b->p[i].topic_hash, payload, len, &b->result[i]);
 	if (rule->fast == BP_RULE_FAST_NO || rule->fast == BP_RULE_FAST_NO_SPARKPLUG)
-		return GENERAL;
+		return BP_BURST_GENERAL;
 	if (rule->fast == BP_RULE_FAST_PART)
 		return bp_number_digits_before(payload + len, len, &digits, &point)
 			       ? evaluate_part(in, b, rule, i, digits, point)
-			       : GENERAL;
+			       : BP_BURST_GENERAL;
 	at = json_number(in, rule, payload, &n);
 	if (at != NULL && bp_number_digits_before(at + n, n, &digits, &point))
-		return QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
+		return BP_BURST_QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
 	if (!bp_value_at(in, rule->source, payload, len, &value))
-		return GENERAL;
-	return QUIET + bp_condition_holds(&rule->raise, value);
+		return BP_BURST_GENERAL;
+	return BP_BURST_QUIET + bp_condition_holds(&rule->raise, value);
 }
 
-/* GENERAL: no value, or the rule has state other than a window. */
-static inline enum verdict evaluate(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
+/* BP_BURST_GENERAL: no value, or the rule has state other than a window. */
+static inline enum bp_burst_verdict evaluate(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	const struct bp_rule *rule, uint32_t i, const uint8_t *payload, uint32_t len)
 {
 	uint32_t digits;
@@ -371,7 +255,7 @@ static inline enum verdict evaluate(struct bp_mqtt_worker *in, struct bp_mqtt_bu
 	if (__builtin_expect(rule->fast != BP_RULE_FAST_TEXT, 0) ||
 		__builtin_expect(!bp_number_digits_before(payload + len, len, &digits, &point), 0))
 		return evaluate_other(in, b, rule, i, payload, len);
-	return QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
+	return BP_BURST_QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
 }
 
 /* Whether it is the expected flow, with any rule and MQTT version. */
@@ -390,8 +274,8 @@ static inline bool flow_matches(const struct bp_flow *f, const struct bp_lookup 
  * the rule in the statistics. The candidate of the lookup may be another flow by now, or none. The
  * topic is compared by its hash, which covers its length.
  */
-static inline enum verdict evaluate_frame(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
-	const struct burst_constants *now, uint32_t i, uint32_t *slot)
+static inline enum bp_burst_verdict evaluate_frame(struct bp_mqtt_worker *in,
+	struct bp_mqtt_burst *b, const struct burst_constants *now, uint32_t i, uint32_t *slot)
 {
 	const uint8_t *frame = b->frame[i];
 	const struct bp_lookup *l = &b->l[i];
@@ -402,15 +286,15 @@ static inline enum verdict evaluate_frame(struct bp_mqtt_worker *in, struct bp_m
 
 	if (!flow_matches(f, l, p, now->memo_gen) ||
 		!bp_single_in_sequence(f, frame + BP_SINGLE_L4))
-		return GENERAL;
+		return BP_BURST_GENERAL;
 	if (f->version == BP_MQTT_V5) {
 		if (body == p->end || frame[body] != 0)
-			return GENERAL; /* properties */
+			return BP_BURST_GENERAL; /* properties */
 		body++;
 	}
 	*slot = NO_SLOT;
 	if (__builtin_expect(f->memo_rule >= BP_MEMO_MULTIPLE, 0))
-		return f->memo_rule == BP_MEMO_MULTIPLE ? GENERAL : QUIET;
+		return f->memo_rule == BP_MEMO_MULTIPLE ? BP_BURST_GENERAL : BP_BURST_QUIET;
 	rule = &now->rules[f->memo_rule];
 	*slot = rule->slot;
 	return evaluate(in, b, rule, i, frame + body, p->end - body);
@@ -492,27 +376,28 @@ static NOINLINE void raise_alarms(
 }
 
 /* A frame that is not on the topic of the memo of its flow. */
-static NOINLINE enum verdict decide_other_topic(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
-	const struct burst_constants *now, struct tally *tally, uint32_t i, uint64_t raises)
+static NOINLINE enum bp_burst_verdict decide_other_topic(struct bp_mqtt_worker *in,
+	struct bp_mqtt_burst *b, const struct burst_constants *now, struct tally *tally, uint32_t i,
+	uint64_t raises)
 {
 	struct bp_burst_memo before;
-	enum verdict verdict;
+	enum bp_burst_verdict verdict;
 	uint32_t slot, policy_slot;
 
 	switch (bp_burst_recall(in, b, i, raises, &before, &policy_slot)) {
 	case BP_BURST_RECALL_NO:
-		return GENERAL;
+		return BP_BURST_GENERAL;
 	case BP_BURST_RECALL_BLANKED:
 		advance(now, i, b->l[i].flow, b->p[i].len);
 		tally->blanked++;
-		return QUIET;
+		return BP_BURST_QUIET;
 	case BP_BURST_RECALL_ALLOWED:
 		break;
 	}
 	verdict = evaluate_frame(in, b, now, i, &slot);
-	if (verdict == GENERAL) {
+	if (verdict == BP_BURST_GENERAL) {
 		bp_burst_undo_recall(b->l[i].flow, &before);
-		return GENERAL;
+		return BP_BURST_GENERAL;
 	}
 	bp_policy_count_allowed(in, policy_slot);
 	advance(now, i, b->l[i].flow, b->p[i].len);
@@ -523,17 +408,18 @@ static NOINLINE enum verdict decide_other_topic(struct bp_mqtt_worker *in, struc
 
 /* A frame that was parsed individually; if it takes the general path, nothing was changed.
  * `raises`: earlier frames whose alarms are still to be raised. */
-static inline enum verdict decide_single(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
-	const struct burst_constants *now, struct tally *tally, uint32_t i, uint64_t raises)
+static inline enum bp_burst_verdict decide_single(struct bp_mqtt_worker *in,
+	struct bp_mqtt_burst *b, const struct burst_constants *now, struct tally *tally, uint32_t i,
+	uint64_t raises)
 {
 	const struct bp_single_publish *p = &b->p[i];
-	enum verdict verdict;
+	enum bp_burst_verdict verdict;
 	uint32_t slot;
 
 	if (__builtin_expect(p->body == 0, 0))
-		return GENERAL;
+		return BP_BURST_GENERAL;
 	verdict = evaluate_frame(in, b, now, i, &slot);
-	if (__builtin_expect(verdict == GENERAL, 0))
+	if (__builtin_expect(verdict == BP_BURST_GENERAL, 0))
 		return decide_other_topic(in, b, now, tally, i, raises);
 	advance(now, i, b->l[i].flow, p->len);
 	count_publishes(in, tally, slot, 1);
@@ -541,43 +427,44 @@ static inline enum verdict decide_single(struct bp_mqtt_worker *in, struct bp_mq
 }
 
 /* A frame of the template, by its flow's own rule. */
-static inline enum verdict decide_own_rule(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
-	const struct burst_constants *now, struct tally *tally, uint32_t i)
+static inline enum bp_burst_verdict decide_own_rule(struct bp_mqtt_worker *in,
+	struct bp_mqtt_burst *b, const struct burst_constants *now, struct tally *tally, uint32_t i)
 {
 	const struct bp_template *x = in->same_template;
 	struct bp_flow *f = b->l[i].flow;
 	const struct bp_rule *rule;
-	enum verdict verdict;
+	enum bp_burst_verdict verdict;
 
 	if (__builtin_expect(!bp_template_flow_matches(x, b->frame[i], &b->l[i], &b->p[i]), 0))
-		return GENERAL;
+		return BP_BURST_GENERAL;
 	rule = bp_template_rule(now->rules, f);
 	if (__builtin_expect(rule == NULL, 0))
-		return GENERAL;
+		return BP_BURST_GENERAL;
 	if (rule->fast == BP_RULE_FAST_PART)
 		verdict = evaluate_part(in, b, rule, i, b->number[i], x->point);
 	else
-		verdict = QUIET + bp_short_ranges_hold(&rule->short_raise, b->number[i], x->point);
-	if (__builtin_expect(verdict == GENERAL, 0))
-		return GENERAL;
+		verdict = BP_BURST_QUIET +
+			  bp_short_ranges_hold(&rule->short_raise, b->number[i], x->point);
+	if (__builtin_expect(verdict == BP_BURST_GENERAL, 0))
+		return BP_BURST_GENERAL;
 	advance(now, i, f, x->len);
 	count_publishes(in, tally, rule->slot, 1);
 	return verdict;
 }
 
 /* A frame of the template that has a window, by its rule; `scale`: of the numbers. */
-static inline enum verdict decide_window(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
-	const struct burst_constants *now, const struct window_constants *w, double scale,
-	uint32_t i)
+static inline enum bp_burst_verdict decide_window(struct bp_mqtt_worker *in,
+	struct bp_mqtt_burst *b, const struct burst_constants *now,
+	const struct bp_burst_window_rule *w, double scale, uint32_t i)
 {
 	const struct bp_template *x = in->same_template;
 	struct bp_flow *f = b->l[i].flow;
-	enum verdict verdict;
+	enum bp_burst_verdict verdict;
 
 	if (__builtin_expect(!bp_template_flow_matches(x, b->frame[i], &b->l[i], &b->p[i]), 0))
-		return GENERAL;
-	verdict = add_to_window(in, b, w, i, (double)(int32_t)b->number[i] / scale);
-	if (__builtin_expect(verdict != GENERAL, 1))
+		return BP_BURST_GENERAL;
+	verdict = bp_burst_add_to_window(in, b, w, i, (double)(int32_t)b->number[i] / scale);
+	if (__builtin_expect(verdict != BP_BURST_GENERAL, 1))
 		advance(now, i, f, x->len);
 	return verdict;
 }
@@ -607,26 +494,26 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 	uint64_t raises = in->confirms ? 0 : b->raises;
 	struct tally tally = {.slot = NO_SLOT};
 	uint32_t n_one_rule = 0, behind_general = 0;
-	const struct window_constants w = by == BY_WINDOW
-						  ? window_constants(in, &now.rules[x->rule])
-						  : (struct window_constants){0};
+	const struct bp_burst_window_rule w =
+		by == BY_WINDOW ? bp_burst_window_rule(in, &now.rules[x->rule])
+				: (struct bp_burst_window_rule){0};
 	const double scale = by == BY_WINDOW ? bp_number_scale[x->point] : 1;
 
 	bp_journal_burst(in->journal, in->ring, 0, 0);
 	for (uint32_t i = 0; i < n; i++) {
 		const uint64_t bit = (uint64_t)1 << i;
-		enum verdict verdict = GENERAL;
+		enum bp_burst_verdict verdict = BP_BURST_GENERAL;
 
 		if (by == BY_OWN_RULES && __builtin_expect(numbers >> i & 1, 1)) {
 			verdict = decide_own_rule(in, b, &now, &tally, i);
-			raises |= (uint64_t)(verdict == RAISES) << i;
-			if (__builtin_expect(verdict != GENERAL, 1))
+			raises |= (uint64_t)(verdict == BP_BURST_RAISES) << i;
+			if (__builtin_expect(verdict != BP_BURST_GENERAL, 1))
 				continue;
 		} else if (by == BY_WINDOW && __builtin_expect(numbers >> i & 1, 1)) {
 			verdict = decide_window(in, b, &now, &w, scale, i);
-			raises |= (uint64_t)(verdict == RAISES) << i;
-			n_one_rule += verdict != GENERAL;
-			if (__builtin_expect(verdict != GENERAL, 1))
+			raises |= (uint64_t)(verdict == BP_BURST_RAISES) << i;
+			n_one_rule += verdict != BP_BURST_GENERAL;
+			if (__builtin_expect(verdict != BP_BURST_GENERAL, 1))
 				continue;
 		} else if (__builtin_expect(numbers >> i & 1, 1)) {
 			if (__builtin_expect(
@@ -640,8 +527,8 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 		}
 		if (__builtin_expect(evaluates, 1))
 			verdict = decide_single(in, b, &now, &tally, i, raises & (bit - 1));
-		raises |= (uint64_t)(verdict == RAISES) << i;
-		if (__builtin_expect(verdict != GENERAL, 1))
+		raises |= (uint64_t)(verdict == BP_BURST_RAISES) << i;
+		if (__builtin_expect(verdict != BP_BURST_GENERAL, 1))
 			continue;
 		raise_alarms(in, b, raises & (bit - 1));
 		raises &= ~(bit - 1);
@@ -711,7 +598,7 @@ void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	if (in->rules->n_parts != 0)
 		find_parts(in, b);
 	if (in->rules->n_windows != 0)
-		find_windows(in, b);
+		bp_burst_find_windows(in, b);
 	if (b->numbers == 0)
 		behind_general = decide(in, b, general, arg);
 	else if (x->windowed)
