@@ -36,10 +36,11 @@ struct bp_fleet_counters {
 
 /* Of controlplane/mqtt/connections.c. */
 struct bp_fleet_connection_counters {
-	uint64_t stored, ended;   /* records of this gateway that were written, deleted */
-	uint64_t not_queued;      /* not written, because the queue was full */
-	uint64_t requests, found; /* of workers; records that were found */
-	uint64_t not_answered;    /* the ring of answers was full */
+	uint64_t stored, ended;    /* records of this gateway that were written, deleted */
+	uint64_t not_queued;       /* not written, because the queue was full */
+	uint64_t requests, found;  /* of workers; records that were found */
+	uint64_t not_answered;     /* the ring of answers was full for too long, or no memory */
+	uint64_t answers_deferred; /* waited until the ring of answers had space */
 };
 
 /* Of controlplane/mqtt/alarm_copies.c. */

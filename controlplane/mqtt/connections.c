@@ -25,13 +25,17 @@
 /* The mark of a deleted key remains for this time, for writes of a gateway that was cut off. */
 #define DELETED_MS 60000u
 #define KNOWN_NS 300000000ull
-/* Of records that wait for the states of alarms: further ones are answered without them. */
-#define WAITING_MAX 1024u
+/* Requests that are read or wait for the states of alarms: further ones stay in their rings. */
+#define PENDING_MAX 1024u
+/* The worker waits no longer. */
+#define EXPIRED_NS 1000000000ull
 
-/* A record that was read for a worker, and that waits until the states are known. */
+/* An answer for a worker, which waits until the states are known, and the ring has space. */
 struct waiting {
 	TAILQ_ENTRY(waiting) entry;
 	unsigned worker;
+	bool known;    /* Redis has answered */
+	bool deferred; /* the ring was full */
 	struct bp_connection_key key;
 	uint64_t read_ns;
 	size_t len; /* 0: the fleet has no record */
@@ -51,7 +55,7 @@ struct bp_connections {
 	uint64_t holds_to[BP_MAX_WORKERS];  /* in the rings: those before are read */
 	uint64_t holds_lost;                /* of the counter */
 	struct waitings waiting;            /* oldest first */
-	unsigned n_waiting;
+	unsigned n_pending;                 /* and those that are read */
 	struct bp_hold_changes changes;
 	struct bp_hold_offers offers;
 	struct bp_fleet_connection_counters counters, shown; /* shown: in the segment */
@@ -247,6 +251,7 @@ static struct bp_export_sink sink_of(struct bp_connections *c)
 }
 
 static void answer_known(struct bp_connections *c);
+static void read_requests(void *arg);
 
 /* While Redis does not answer, changes are not queued: the first scan afterwards finds them. */
 static void scan(evutil_socket_t fd, short what, void *arg)
@@ -258,6 +263,7 @@ static void scan(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	answer_known(c);
+	read_requests(c); /* those that stayed in their rings */
 	if (!bp_fleet_state_ready(c->fleet))
 		return;
 	/* another server, or one that was restarted, may have less */
@@ -283,71 +289,92 @@ void bp_connections_finish(struct bp_connections *c)
 
 /* ---- requests of workers ---- */
 
-/* A full ring needs no answer: the worker waits for a bounded time. exact: the states are known. */
-static void answer(struct bp_connections *c, unsigned worker, const struct bp_connection_key *k,
-	const void *record, size_t n, bool exact)
+/* False: the ring is full. exact: the states are known. */
+static bool answer(struct bp_connections *c, const struct waiting *w, bool exact)
 {
-	struct bp_adopt_offer head = {.result = n != 0 ? BP_ADOPT_FOUND : BP_ADOPT_NOT_FOUND};
-	struct bp_ring *ring = &c->shm->adopt_offers[worker];
+	struct bp_adopt_offer head = {.result = w->len != 0 ? BP_ADOPT_FOUND : BP_ADOPT_NOT_FOUND};
+	struct bp_ring *ring = &c->shm->adopt_offers[w->worker];
 	uint64_t mark;
 	uint8_t *p;
 
 	c->offers.len = 0;
 	if (c->states.holds_of != NULL)
-		c->states.holds_of(c->states.arg, bp_connection_hash(k), exact, &c->offers);
+		c->states.holds_of(c->states.arg, bp_connection_hash(&w->key), exact, &c->offers);
 	head.holds_len = c->offers.len;
 	p = bp_ring_reserve(
-		ring, (uint32_t)(sizeof(head) + sizeof(*k) + head.holds_len + n), &mark);
-	if (p == NULL) {
-		c->counters.not_answered++;
-		return;
-	}
+		ring, (uint32_t)(sizeof(head) + sizeof(w->key) + head.holds_len + w->len), &mark);
+	if (p == NULL)
+		return false;
 	memcpy(p, &head, sizeof(head));
-	memcpy(p + sizeof(head), k, sizeof(*k));
-	memcpy(p + sizeof(head) + sizeof(*k), c->offers.bytes, head.holds_len);
-	if (n != 0)
-		memcpy(p + sizeof(head) + sizeof(*k) + head.holds_len, record, n);
+	memcpy(p + sizeof(head), &w->key, sizeof(w->key));
+	memcpy(p + sizeof(head) + sizeof(w->key), c->offers.bytes, head.holds_len);
+	memcpy(p + sizeof(head) + sizeof(w->key) + head.holds_len, w->record, w->len);
 	bp_ring_commit(ring, mark);
+	return true;
 }
 
-/* In the order in which they were read, so that one that waits holds up all after it. */
+static void end_waiting(struct bp_connections *c, struct waiting *w)
+{
+	TAILQ_REMOVE(&c->waiting, w, entry);
+	c->n_pending--;
+	free(w);
+}
+
+/* Its ring is full: the next scan tries again, for as long as the worker waits. */
+static void defer(struct bp_connections *c, struct waiting *w)
+{
+	c->counters.answers_deferred += !w->deferred;
+	w->deferred = true;
+	if (bp_mono_ns() - w->read_ns < EXPIRED_NS)
+		return;
+	c->counters.not_answered++;
+	end_waiting(c, w);
+}
+
+/* In the order in which they were read, so that one that waits for states holds up all after it.
+ * One whose ring is full holds up those of its worker. */
 static void answer_known(struct bp_connections *c)
 {
 	const struct bp_connection_states *s = &c->states;
-	struct waiting *w;
+	bool full[BP_MAX_WORKERS] = {false};
+	struct waiting *w, *next;
 
 	if (!TAILQ_EMPTY(&c->waiting))
 		read_holds(c); /* another connection may have changed a hold since */
-	while ((w = TAILQ_FIRST(&c->waiting)) != NULL) {
-		const bool known = s->known(s->arg, w->read_ns);
+	for (w = TAILQ_FIRST(&c->waiting); w != NULL; w = next) {
+		const bool known = w->known && s->known != NULL && s->known(s->arg, w->read_ns);
 
-		if (!known && bp_mono_ns() - w->read_ns < KNOWN_NS)
+		if (!known && w->known && s->known != NULL && bp_mono_ns() - w->read_ns < KNOWN_NS)
 			return;
-		answer(c, w->worker, &w->key, w->record, w->len, known);
-		TAILQ_REMOVE(&c->waiting, w, entry);
-		c->n_waiting--;
-		free(w);
+		next = TAILQ_NEXT(w, entry);
+		full[w->worker] = full[w->worker] || !answer(c, w, known);
+		if (full[w->worker])
+			defer(c, w);
+		else
+			end_waiting(c, w);
 	}
 }
 
 /* The record has its holds in Redis since the same moment, so they are known with what is read from
- * there after it. */
-static void answer_later(struct bp_connections *c, unsigned worker,
-	const struct bp_connection_key *k, const void *record, size_t n)
+ * there after it. Without memory, the worker gets no answer. */
+static void answer_later(
+	struct bp_connections *c, const struct reading *r, bool known, const void *record, size_t n)
 {
-	struct waiting *w = NULL;
+	struct waiting *w = malloc(sizeof(*w) + n);
 
-	if (c->states.known != NULL && c->n_waiting < WAITING_MAX)
-		w = malloc(sizeof(*w) + n);
 	if (w == NULL) {
-		answer(c, worker, k, record, n, false);
+		c->counters.not_answered++;
+		c->n_pending--;
 		return;
 	}
-	*w = (struct waiting){.worker = worker, .key = *k, .read_ns = bp_mono_ns(), .len = n};
+	*w = (struct waiting){.worker = r->worker,
+		.known = known,
+		.key = r->key,
+		.read_ns = bp_mono_ns(),
+		.len = n};
 	if (n != 0)
 		memcpy(w->record, record, n);
 	TAILQ_INSERT_TAIL(&c->waiting, w, entry);
-	c->n_waiting++;
 	answer_known(c);
 }
 
@@ -361,31 +388,31 @@ static void got(void *arg, const struct bp_fleet_value *v)
 		/* later writes of the gateway that had the connection are refused */
 		if (v->epoch > bp_fleet_state_epoch(c->fleet))
 			bp_fleet_state_outrank(c->fleet, v->epoch);
-		answer_later(c, r->worker, &r->key, v->bytes, v->len);
-	} else if (v->known) {
-		answer_later(c, r->worker, &r->key, NULL, 0);
+		answer_later(c, r, true, v->bytes, v->len);
 	} else {
-		answer(c, r->worker, &r->key, NULL, 0, false);
+		answer_later(c, r, v->known, NULL, 0);
 	}
 	free(r);
 }
 
 static void request(struct bp_connections *c, unsigned worker, const struct bp_connection_key *k)
 {
+	const struct reading reading = {.c = c, .worker = worker, .key = *k};
 	struct reading *r = NULL;
 	char key[BP_CONNECTION_KEY_TEXT];
 
 	c->counters.requests++;
+	c->n_pending++;
 	if (bp_fleet_state_connected(c->fleet))
 		r = malloc(sizeof(*r));
 	if (r != NULL) {
-		*r = (struct reading){.c = c, .worker = worker, .key = *k};
+		*r = reading;
 		bp_connection_key_text(k, key);
 		if (bp_fleet_state_get(c->fleet, key, got, r))
 			return;
 		free(r);
 	}
-	answer(c, worker, k, NULL, 0, false);
+	answer_later(c, &reading, false, NULL, 0);
 }
 
 static void read_hold(struct bp_connections *c, const void *bytes, uint32_t len)
@@ -444,7 +471,7 @@ static void read_requests(void *arg)
 		const void *p;
 		uint32_t size;
 
-		while (cursor < c->holds_to[w] &&
+		while (c->n_pending < PENDING_MAX && cursor < c->holds_to[w] &&
 			(p = bp_ring_peek(ring, &cursor, &size)) != NULL) {
 			struct bp_connection_key k;
 
@@ -526,10 +553,11 @@ void bp_connections_status(const struct bp_connections *c, json_t *answer)
 	const struct bp_fleet_connection_counters *n = &c->counters;
 
 	json_object_set_new(answer, "fleet_connections",
-		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "stored", (json_int_t)n->stored,
+		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "stored", (json_int_t)n->stored,
 			"ended", (json_int_t)n->ended, "not_queued", (json_int_t)n->not_queued,
 			"requests", (json_int_t)n->requests, "found", (json_int_t)n->found,
-			"not_answered", (json_int_t)n->not_answered));
+			"not_answered", (json_int_t)n->not_answered, "answers_deferred",
+			(json_int_t)n->answers_deferred));
 }
 
 void bp_connections_show(struct bp_connections *c)

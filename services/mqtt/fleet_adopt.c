@@ -44,13 +44,17 @@
  */
 
 /*
- * Time until an answer is not awaited any longer, and the number of connections that wait.
+ * Time until an answer is not awaited any longer, and the number of connections that wait: all
+ * those of a gateway may move here at the same time.
  */
 #define ANSWER_NS 1000000000ull
-#define ASKED_MAX 1024u
+#define ASKED_MAX 16384u
 /* Of these, for one client address (BP_CLIENTS), so that a client that opens many connections, or
  * forges them, leaves some for others. */
-#define ASKED_CLIENT_MAX 256u
+#define ASKED_CLIENT_MAX (ASKED_MAX / 4)
+/* The part of the ring that requests use: the control plane reads them when it has answered those
+ * before, and reports of holds need the rest. */
+#define REQUESTS_PART 4u
 /* Answers in one call, and searches of those without an answer. */
 #define ANSWERS_MAX 16u
 /* Times that a record is asked for again which is behind what was seen, each after the time in
@@ -79,6 +83,7 @@ struct bp_fleet_worker {
 	uint64_t client_key;           /* for bp_hold_client() */
 	uint64_t cursor;               /* in the offers */
 	uint32_t first, n;             /* of `asked`, oldest first; answered ones too */
+	uint32_t deferred;             /* the last ones of these: not in the ring of requests yet */
 	uint32_t again_first, n_again; /* of `again`, the same */
 	uint16_t of_client[BP_CLIENTS];
 	struct asked asked[ASKED_MAX];
@@ -148,19 +153,32 @@ bool bp_connection_key_of(
 	return true;
 }
 
-/* False: the ring is full. */
-static bool request(struct bp_mqtt_worker *in, const struct bp_flow *f)
+/* False: the part of the ring is full. */
+static bool request(struct bp_mqtt_worker *in, const struct bp_connection_key *k)
 {
-	struct bp_connection_key *k;
+	struct bp_ring *ring = in->fleet->requests;
 	uint64_t mark;
+	void *p;
 
-	k = bp_ring_reserve(in->fleet->requests, sizeof(*k), &mark);
-	if (k == NULL)
+	if (bp_ring_used(ring) + sizeof(*k) > ring->capacity / REQUESTS_PART)
 		return false;
+	p = bp_ring_reserve(ring, sizeof(*k), &mark);
+	if (p == NULL)
+		return false;
+	memcpy(p, k, sizeof(*k));
 	bp_tally(in, BP_C_FLEET_ASKED);
-	(void)bp_connection_key_of(in->table.header, f, k);
-	bp_ring_commit(in->fleet->requests, mark);
+	bp_ring_commit(ring, mark);
 	return true;
+}
+
+/* Requests for which the ring had no space, in their order. */
+static void ask_deferred(struct bp_mqtt_worker *in)
+{
+	struct bp_fleet_worker *w = in->fleet;
+
+	while (w->deferred != 0 &&
+		request(in, &w->asked[(w->first + w->n - w->deferred) % ASKED_MAX].key))
+		w->deferred--;
 }
 
 void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
@@ -173,12 +191,16 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 		bp_tally(in, BP_C_FLEET_ASK_CLIENT);
 		return;
 	}
-	if (w->n == ASKED_MAX || !request(in, f)) {
+	if (w->n == ASKED_MAX) {
 		bp_tally(in, BP_C_FLEET_ASK_FULL);
 		return;
 	}
 	a = &w->asked[(w->first + w->n++) % ASKED_MAX];
 	(void)bp_connection_key_of(in->table.header, f, &a->key);
+	if (w->deferred != 0 || !request(in, &a->key)) {
+		bp_tally(in, BP_C_FLEET_ASK_DEFERRED);
+		w->deferred++;
+	}
 	a->client = (uint16_t)client;
 	a->deadline = in->mono_ns + ANSWER_NS;
 	w->of_client[client]++;
@@ -347,7 +369,7 @@ static bool ask_again(struct bp_mqtt_worker *in, struct bp_flow *f)
 	return true;
 }
 
-/* A full ring: what waits ends as without an answer. */
+/* A full ring: the next tick tries again. */
 static void ask_due(struct bp_mqtt_worker *in)
 {
 	struct bp_fleet_worker *w = in->fleet;
@@ -356,8 +378,8 @@ static void ask_due(struct bp_mqtt_worker *in)
 		const struct again *a = &w->again[w->again_first];
 		const struct bp_flow *f = find(in, &a->key);
 
-		if (f != NULL && (f->marks & BP_MARK_ASKED))
-			(void)request(in, f);
+		if (f != NULL && (f->marks & BP_MARK_ASKED) && !request(in, &a->key))
+			return;
 		w->again_first = (w->again_first + 1) % ASKED_MAX;
 		w->n_again--;
 	}
@@ -451,6 +473,8 @@ static void give_up(struct bp_mqtt_worker *in)
 		w->of_client[a->client]--;
 		w->first = (w->first + 1) % ASKED_MAX;
 		w->n--;
+		if (w->deferred > w->n)
+			w->deferred = w->n;
 		searches += waits;
 		if (waits && bp_fleet_returned(f))
 			bp_fleet_stay(in, f, BP_C_FLEET_TIMEOUT);
@@ -476,6 +500,7 @@ void bp_fleet_tick(struct bp_mqtt_worker *in)
 			break;
 		bp_ring_release(w->offers, w->cursor);
 	}
+	ask_deferred(in);
 	ask_due(in);
 	give_up(in);
 }

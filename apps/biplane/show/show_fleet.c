@@ -78,7 +78,7 @@ static json_t *records(const struct bp_fleet_connection_counters *c)
 {
 	static const struct named list[] = {{"stored", AT(stored)}, {"ended", AT(ended)},
 		{"not_queued", AT(not_queued)}, {"requested", AT(requests)}, {"found", AT(found)},
-		{"not_answered", AT(not_answered)}};
+		{"not_answered", AT(not_answered)}, {"answers_deferred", AT(answers_deferred)}};
 
 	return counters(c, list, N(list));
 }

@@ -713,65 +713,96 @@ static void damaged_ring(void **state)
 	close_fleet();
 }
 
-/* More requests than wait at one time are searched immediately. */
-static void requests_are_bounded(void **state)
+static void many_connections(struct rig *r)
+{
+	r->mqtt.max_connections = r->mqtt.max_unestablished = 20000;
+	r->mqtt.reassembly_total = 64 << 20;
+}
+
+static void publish_from(uint32_t first, uint32_t end, bool ip6)
+{
+	for (uint32_t i = first; i < end; i++) {
+		struct peer c;
+
+		peer_init(&c, ip6, i + 1, 1, 2);
+		rig_publish_text(&two, &c, "t/x", "81");
+	}
+}
+
+/* Requests for which the ring has no space wait for it, in their order, without an answer. */
+static void requests_wait_for_the_ring(void **state)
 {
 	struct bp_connection_key k;
+	uint64_t part, asked;
 	unsigned n = 0;
 
 	(void)state;
+	configure = many_connections;
 	open_fleet();
-	two.mqtt.max_connections = 8192;
-	rig_close(&two);
-	two.mqtt.max_connections = 8192;
-	rig_defaults(&two);
-	two.config.fleet.state.enabled = true;
-	two.mqtt.max_connections = 8192;
-	rig_open(&two);
-	for (uint32_t i = 0; i < 1200; i++) {
-		struct peer c;
-
-		peer_init(&c, false, i + 1, 1, 2);
-		rig_publish_text(&two, &c, "t/x", "81");
+	configure = NULL;
+	part = two.shm.adopt_requests[0].capacity / 4;
+	publish_from(0, 1200, false);
+	asked = rig_count(&two, BP_C_FLEET_ASKED);
+	assert_true(bp_ring_used(&two.shm.adopt_requests[0]) <= part);
+	assert_int_equal(asked, part / (sizeof(k) + 8));
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASK_DEFERRED), 1200 - asked);
+	bp_mqtt_worker_tick(two.in, two.mono_ns);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), asked);
+	for (; request(&k); n++) {
+		assert_int_equal(k.client_ip[2] << 8 | k.client_ip[3], n + 1);
+		bp_mqtt_worker_tick(two.in, two.mono_ns);
 	}
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 1024);
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ASK_FULL), 1200 - 1024);
-	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 1200 - 1024);
-	while (request(&k))
-		n++;
-	assert_int_equal(n, 1024);
+	assert_int_equal(n, 1200);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 1200);
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 0);
+	/* those that were given up are not requested later */
+	publish_from(1200, 2400, false);
+	rig_advance(&two, 1000000000);
+	for (unsigned i = 0; i < 2400 / 16; i++)
+		bp_mqtt_worker_tick(two.in, two.mono_ns);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_TIMEOUT), 2400);
+	while (request(&k)) {
+	}
+	bp_mqtt_worker_tick(two.in, two.mono_ns);
+	assert_false(request(&k));
+	close_fleet();
+}
+
+/* More requests than wait at one time are searched immediately. */
+static void requests_are_bounded(void **state)
+{
+	(void)state;
+	configure = many_connections;
+	open_fleet();
+	configure = NULL;
+	publish_from(0, 16384 + 100, false);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASK_FULL), 100);
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 100);
 	/* and there is space again; the searches are distributed over ticks */
 	rig_advance(&two, 1000000000);
 	bp_mqtt_worker_tick(two.in, two.mono_ns);
-	assert_in_range(rig_count(&two, BP_C_RESYNC_STARTED), 1200 - 1024, 1200 - 1024 + 16);
-	for (unsigned i = 0; i < 1024 / 16; i++)
-		bp_mqtt_worker_tick(two.in, two.mono_ns);
-	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 1200);
+	assert_in_range(rig_count(&two, BP_C_RESYNC_STARTED), 100, 116);
+	publish_from(16484, 16485, false);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASK_FULL), 100);
 	close_fleet();
 }
 
 /* One client, an IPv6 /64, leaves space for others. */
 static void requests_of_a_client_are_bounded(void **state)
 {
-	struct peer c;
-
 	(void)state;
+	configure = many_connections;
 	open_fleet();
-	for (uint32_t i = 0; i < 300; i++) {
-		peer_init(&c, true, i + 1, 1, 2);
-		rig_publish_text(&two, &c, "t/x", "81");
-	}
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 256);
+	configure = NULL;
+	publish_from(0, 4096 + 44, true);
 	assert_int_equal(rig_count(&two, BP_C_FLEET_ASK_CLIENT), 44);
-	peer_init(&c, false, 1, 1, 2);
-	rig_publish_text(&two, &c, "t/x", "81");
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 257);
+	publish_from(0, 1, false);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASK_CLIENT), 44);
 	rig_advance(&two, 1000000000);
-	for (unsigned i = 0; i < 300 / 16 + 1; i++)
+	for (unsigned i = 0; i < 4096 / 16 + 1; i++)
 		bp_mqtt_worker_tick(two.in, two.mono_ns);
-	peer_init(&c, true, 1000, 1, 2);
-	rig_publish_text(&two, &c, "t/x", "81");
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 258);
+	publish_from(5000, 5001, true);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASK_CLIENT), 44);
 	close_fleet();
 }
 
@@ -920,6 +951,7 @@ int main(void)
 		cmocka_unit_test(conflict),
 		cmocka_unit_test(hostile_answers),
 		cmocka_unit_test(damaged_ring),
+		cmocka_unit_test(requests_wait_for_the_ring),
 		cmocka_unit_test(requests_are_bounded),
 		cmocka_unit_test(requests_of_a_client_are_bounded),
 		cmocka_unit_test(qos2_in_flight),
