@@ -22,6 +22,8 @@ enum bp_fleet_error {
 	BP_FLEET_ERROR_UNAVAILABLE, /* loading, busy, without replicas or disk */
 	BP_FLEET_ERROR_REFUSED,     /* another error */
 	BP_FLEET_ERROR_PROTOCOL,    /* an answer that is not valid */
+	BP_FLEET_ERROR_EPOCH, /* the counter of epochs is at its end, or a record's is far above it
+			       */
 	BP_FLEET_ERRORS,
 };
 extern const char *const bp_fleet_error_name[BP_FLEET_ERRORS];

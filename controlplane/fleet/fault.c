@@ -7,7 +7,8 @@
 
 static bool is_bad(struct bp_fleet_fault *f, const struct bp_fleet_state *s, uint64_t now_ns)
 {
-	if (f->good_ns == 0 || bp_fleet_state_connected(s))
+	/* one that gets no epoch connects again and again */
+	if (f->good_ns == 0 || (bp_fleet_state_connected(s) && bp_fleet_state_epoch(s) != 0))
 		f->good_ns = now_ns;
 	return now_ns - f->good_ns >= BP_FLEET_FAULT_NS ||
 	       bp_fleet_state_lag_ns(s) >= BP_FLEET_FAULT_NS;

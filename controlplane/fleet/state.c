@@ -204,9 +204,13 @@ void bp_fleet_state_outrank(struct bp_fleet_state *s, uint64_t epoch)
 {
 	const uint64_t counter = bp_fleet_epoch_counter(epoch);
 
-	/* A counter beyond the bound is not of a process of this fleet. */
-	if (epoch <= s->epoch || counter >= BP_FLEET_COUNTER_MAX || counter < s->outrank)
+	if (epoch <= s->epoch || counter < s->outrank)
 		return;
+	if (counter >= BP_FLEET_COUNTER_MAX) {
+		bp_fleet_state_note_error(s, BP_FLEET_ERROR_EPOCH,
+			"the epoch of a value is the highest one, or above");
+		return;
+	}
 	s->outrank = counter;
 	s->epoch_known = false;
 	bp_fleet_pump(s);

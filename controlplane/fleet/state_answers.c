@@ -102,11 +102,38 @@ void bp_fleet_on_down(void *arg, enum bp_fleet_error why, const char *text)
 	bp_fleet_arm(s);
 }
 
+/* Without a first epoch, this process shares nothing. One that has an epoch keeps it, and the
+ * values of higher ones remain those of their owners. */
+static void refuse_epoch(struct bp_fleet_state *s, bool exhausted)
+{
+	const char *text = exhausted ? "the counter of epochs in Redis is at its maximum"
+				     : "the epoch of a value is far above the counter in Redis";
+
+	if (s->epoch == 0) {
+		bp_redis_link_fail(s->link, BP_FLEET_ERROR_EPOCH, text);
+		return;
+	}
+	bp_fleet_state_note_error(s, BP_FLEET_ERROR_EPOCH, text);
+	bp_log_limited(&s->log_epoch, BP_LOG_WARNING,
+		BP_LOG_FIELDS(BP_LOG_STR("server", bp_redis_link_peer(s->link)),
+			BP_LOG_STR("reason", s->last_error)),
+		"no higher epoch in the shared state of the fleet; values of other gateways are "
+		"not taken over");
+	s->outrank = 0;
+	s->epoch_known = true;
+}
+
 static void take_epoch(struct bp_fleet_state *s, const struct bp_resp *r)
 {
 	s->epoch_asked = false;
 	if (r->type == BP_RESP_ERROR) {
 		bp_redis_link_fail(s->link, bp_redis_error(r), "the key of the epoch is refused");
+		return;
+	}
+	if (r->type == BP_RESP_INTEGER && s->epoch_new &&
+		(r->integer == BP_FLEET_EPOCH_EXHAUSTED ||
+			r->integer == BP_FLEET_EPOCH_IMPLAUSIBLE)) {
+		refuse_epoch(s, r->integer == BP_FLEET_EPOCH_EXHAUSTED);
 		return;
 	}
 	if (r->type != BP_RESP_INTEGER || r->integer <= 0 ||

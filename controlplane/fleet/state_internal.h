@@ -18,6 +18,12 @@
  * number, from a replica that was promoted too early, still have an order. */
 #define BP_FLEET_NONCE_BITS 16u
 #define BP_FLEET_COUNTER_MAX ((uint64_t)1 << 46)
+/* A process that starts, or takes over a value, increases the counter by 1. So a value whose
+ * counter is further ahead of that in Redis is not of a process of the fleet. */
+#define BP_FLEET_COUNTER_AHEAD ((uint64_t)1 << 20)
+/* Answers of Redis instead of a counter. */
+#define BP_FLEET_EPOCH_EXHAUSTED 0
+#define BP_FLEET_EPOCH_IMPLAUSIBLE (-1)
 /* A value in Redis begins with epoch and version, 16 hexadecimal digits each. */
 #define BP_FLEET_MARK_LEN 32u
 #define BP_FLEET_PREFIX_MAX 96u
@@ -48,7 +54,7 @@ struct bp_fleet_state {
 	uint16_t nonce;
 	struct bp_fleet_counters counters;
 	struct bp_fleet_counters shown; /* in the segment */
-	struct bp_log_limit log_down;
+	struct bp_log_limit log_down, log_epoch;
 	bool down_logged;
 	char last_error[BP_FLEET_ERROR_TEXT];
 };

@@ -11,15 +11,25 @@
 /* An idle connection is checked as often. */
 #define PING_NS 1000000000ull
 
+#define EPOCH_MAX "400000000000ffff"
+#define COUNTER_MAX "70368744177664"
+#define COUNTER_AHEAD "1048576"
+_Static_assert(BP_FLEET_COUNTER_MAX == 70368744177664, "the scripts have it as a text");
+_Static_assert((BP_FLEET_COUNTER_MAX << BP_FLEET_NONCE_BITS | 0xffff) == 0x400000000000ffff,
+	"the scripts have it as a text");
+_Static_assert(BP_FLEET_COUNTER_AHEAD == 1048576, "the scripts have it as a text");
+
 /*
  * KEYS: the value, and a stream. ARGV: mark, bytes, time to live (ms), channel or "", text to
  * publish; then the entries of the stream. Marks have a fixed length and hexadecimal digits, so
- * their order as texts is that of the numbers. Redis does not undo the commands before one that
- * fails: the entries, which can fail, come first.
+ * their order as texts is that of the numbers. An epoch above the highest one was not written by
+ * this script: it does not count. Redis does not undo the commands before one that fails: the
+ * entries, which can fail, come first.
  */
 #define PUT_SCRIPT                                                                                 \
 	"local old = redis.call('GET', KEYS[1])\n"                                                 \
-	"if old and #old >= 32 and string.sub(old, 1, 32) > ARGV[1] then return 0 end\n"           \
+	"if old and #old >= 32 and string.sub(old, 1, 32) > ARGV[1] and\n"                         \
+	"  string.sub(old, 1, 16) <= '" EPOCH_MAX "' then return 0 end\n"                          \
 	"for i = 6, #ARGV do\n"                                                                    \
 	"  redis.call('XADD', KEYS[2], 'MAXLEN', '~', " BP_FLEET_STREAM_KEPT                       \
 	", '*', 's', ARGV[i])\n"                                                                   \
@@ -30,17 +40,26 @@
 	"end\n"                                                                                    \
 	"return 1\n"
 /*
- * KEYS: the counter. ARGV: a number that it must reach, or exceed by a new number ("1"). A Redis
- * without its data, or a replica that lacks the last writes, learns the number from the processes
- * that have one.
+ * KEYS: the counter. ARGV: the number of this process, which the counter must reach; a number that
+ * a new one must exceed; "1" for a new one. A Redis without its data, or a replica that lacks the
+ * last writes, learns the number from the processes that have one. The counter ends at its maximum,
+ * so no process gets the number of another one; those that have a number keep it. The second number
+ * is of a value that anybody may have written: it does not move the counter far. A counter that is
+ * not a number fails each comparison.
  */
 #define EPOCH_SCRIPT                                                                               \
 	"local n = tonumber(redis.call('GET', KEYS[1]) or '0')\n"                                  \
-	"local floor = tonumber(ARGV[1])\n"                                                        \
-	"if n < floor then n = floor end\n"                                                        \
-	"if ARGV[2] == '1' then n = n + 1 end\n"                                                   \
+	"local own, above = tonumber(ARGV[1]), tonumber(ARGV[2])\n"                                \
+	"if n < own then n = own end\n"                                                            \
+	"if ARGV[3] == '1' then\n"                                                                 \
+	"  if above > n + " COUNTER_AHEAD " then return -1 end\n"                                  \
+	"  if n < above then n = above end\n"                                                      \
+	"  if not (n < " COUNTER_MAX ") then return 0 end\n"                                       \
+	"  n = n + 1\n"                                                                            \
+	"  own = n\n"                                                                              \
+	"end\n"                                                                                    \
 	"redis.call('SET', KEYS[1], string.format('%.0f', n))\n"                                   \
-	"return n\n"
+	"return own\n"
 enum { SCRIPT_PUT, SCRIPT_EPOCH };
 const char *const bp_fleet_scripts[] = {PUT_SCRIPT, EPOCH_SCRIPT, NULL};
 
@@ -118,17 +137,17 @@ static void send_get(struct bp_fleet_state *s, const struct bp_fleet_op *op)
 
 static void send_epoch(struct bp_fleet_state *s)
 {
-	const uint64_t own = bp_fleet_epoch_counter(s->epoch);
-	const uint64_t floor = s->outrank > own ? s->outrank : own;
 	struct key_text key;
-	char text[24];
+	char own[24], above[24];
 
 	s->epoch_new = s->epoch == 0 || s->outrank != 0;
 	make_key(s, "epoch", &key);
-	const int n = snprintf(text, sizeof(text), "%" PRIu64, floor);
+	snprintf(own, sizeof(own), "%" PRIu64, bp_fleet_epoch_counter(s->epoch));
+	snprintf(above, sizeof(above), "%" PRIu64, s->outrank);
 	const struct iovec words[] = {WORD("EVALSHA", 7),
 		WORD(bp_redis_link_script(s->link, SCRIPT_EPOCH), BP_REDIS_SHA_LEN), WORD("1", 1),
-		WORD(key.text, key.len), WORD(text, (size_t)n), WORD(s->epoch_new ? "1" : "0", 1)};
+		WORD(key.text, key.len), WORD(own, strlen(own)), WORD(above, strlen(above)),
+		WORD(s->epoch_new ? "1" : "0", 1)};
 
 	bp_redis_link_send(s->link, sizeof(words) / sizeof(words[0]), words);
 }

@@ -589,7 +589,11 @@ static void the_fault_begins_and_ends(void **state)
 	assert_int_equal(is->spells, 1);
 	assert_true(is->began_ns == unix_ns - 10 * second);
 	test_redis_start(&f->redis);
+	/* without an epoch, nothing is shared yet */
 	RUN_UNTIL(f, bp_fleet_state_connected(f->state));
+	bp_fleet_fault_update(&fault, f->state, row, &events, 111 * second, unix_ns + second);
+	assert_int_equal(is->active, 1);
+	RUN_UNTIL(f, bp_fleet_state_ready(f->state));
 	bp_fleet_fault_update(&fault, f->state, row, &events, 112 * second, unix_ns + 2 * second);
 	assert_int_equal(is->active, 0);
 	assert_true(is->total == 12 * second && is->worst == 12 * second);
@@ -620,6 +624,94 @@ static void a_write_keeps_an_earlier_epoch(void **state)
 	PUT(f, f->state, "k", "mine", 10, .epoch = first);
 	RUN_UNTIL(f, f->done[BP_FLEET_SUPERSEDED] == 2);
 	assert_string_equal(get(f, f->state, "k"), "taken over");
+}
+
+static void set_counter(struct fixture *f, const char *text)
+{
+	char words[128];
+
+	snprintf(words, sizeof(words), "set biplane:plant:epoch %s", text);
+	assert_string_equal(test_redis_cli(&f->redis, words), "OK");
+}
+
+/* At its maximum the counter ends: no process gets the epoch of another one, and those that have
+ * one go on with it. */
+static void exhausted_epochs(void **state)
+{
+	static const char *const beyond[] = {
+		"70368744177664", "70368744177665", "9223372036854775807", "1e300", "inf", "nan"};
+	struct fixture *f = *state;
+	uint64_t last;
+
+	test_redis_start(&f->redis);
+	set_counter(f, "70368744177663");
+	f->state = start(f);
+	RUN_UNTIL(f, bp_fleet_state_ready(f->state));
+	last = bp_fleet_state_epoch(f->state);
+	assert_true(last >> 16 == (uint64_t)1 << 46);
+	for (unsigned i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
+		set_counter(f, beyond[i]);
+		f->other = start(f);
+		RUN_UNTIL(f, bp_fleet_state_counters(f->other)->error[BP_FLEET_ERROR_EPOCH] >= 2);
+		assert_int_equal(bp_fleet_state_epoch(f->other), 0);
+		assert_false(bp_fleet_state_ready(f->other));
+		assert_string_equal(
+			test_redis_cli(&f->redis, "get biplane:plant:epoch"), beyond[i]);
+		bp_fleet_state_free(f->other);
+		f->other = NULL;
+	}
+	/* the first one connects again, and continues */
+	test_redis_kill(&f->redis);
+	RUN_UNTIL(f, !bp_fleet_state_connected(f->state));
+	test_redis_start(&f->redis);
+	set_counter(f, "nan");
+	RUN_UNTIL(f, bp_fleet_state_ready(f->state));
+	assert_true(bp_fleet_state_epoch(f->state) == last);
+	PUT(f, f->state, "k", "1", 1, .ttl_ms = 0);
+	RUN_UNTIL(f, f->done[BP_FLEET_STORED] == 1);
+	assert_string_equal(get(f, f->state, "k"), "1");
+	assert_int_equal(counters(f)->error[BP_FLEET_ERROR_EPOCH], 0);
+}
+
+/* A value of a higher epoch is taken over only if a process can have this epoch: one value does not
+ * exhaust the counter of the fleet. */
+static void implausible_epoch_of_a_value(void **state)
+{
+	const uint64_t near = (uint64_t)1000000 << 16, far = ((uint64_t)1 << 46) - 1;
+	struct fixture *f = *state;
+	uint64_t own;
+
+	start_both(f);
+	own = bp_fleet_state_epoch(f->state);
+	bp_fleet_state_outrank(f->state, far << 16);
+	RUN_UNTIL(f, bp_fleet_state_ready(f->state));
+	assert_true(bp_fleet_state_epoch(f->state) == own);
+	assert_int_equal(counters(f)->error[BP_FLEET_ERROR_EPOCH], 1);
+	assert_int_equal(counters(f)->connects, 1);
+	assert_string_equal(test_redis_cli(&f->redis, "get biplane:plant:epoch"), "1");
+	bp_fleet_state_outrank(f->state, UINT64_MAX);
+	assert_true(bp_fleet_state_ready(f->state));
+	assert_int_equal(counters(f)->error[BP_FLEET_ERROR_EPOCH], 2);
+	bp_fleet_state_outrank(f->state, near);
+	RUN_UNTIL(f, bp_fleet_state_ready(f->state));
+	assert_true(bp_fleet_state_epoch(f->state) > near);
+	assert_int_equal(counters(f)->error[BP_FLEET_ERROR_EPOCH], 2);
+}
+
+/* The epoch of a value is above the highest one: no process has written it, and it is replaced. The
+ * highest one counts. */
+static void impossible_epoch_of_a_value(void **state)
+{
+	struct fixture *f = *state;
+
+	start_both(f);
+	test_redis_cli(&f->redis, "set biplane:plant:k 400000000000ffff0000000000000001theirs");
+	PUT(f, f->state, "k", "ours", 1, .ttl_ms = 0);
+	RUN_UNTIL(f, f->done[BP_FLEET_SUPERSEDED] == 1);
+	test_redis_cli(&f->redis, "set biplane:plant:k 40000000000100000000000000000001theirs");
+	PUT(f, f->state, "k", "ours", 2, .ttl_ms = 0);
+	RUN_UNTIL(f, f->done[BP_FLEET_STORED] == 1);
+	assert_string_equal(get(f, f->state, "k"), "ours");
 }
 
 static void on_drained(void *arg)
@@ -725,6 +817,9 @@ int main(void)
 		TEST(certificates_are_verified),
 		TEST(the_fault_begins_and_ends),
 		TEST(a_write_keeps_an_earlier_epoch),
+		TEST(exhausted_epochs),
+		TEST(implausible_epoch_of_a_value),
+		TEST(impossible_epoch_of_a_value),
 		TEST(changes_are_written_at_the_end),
 		TEST(the_end_is_bounded),
 		TEST(what_waits_at_the_end_is_reported),
