@@ -175,24 +175,43 @@ bool bp_fleet_state_put(struct bp_fleet_state *s, const struct bp_fleet_write *w
 	return true;
 }
 
-bool bp_fleet_state_get(struct bp_fleet_state *s, const char *key,
+/* from: of the entries of a stream; NULL: it is a value. */
+static bool read_later(struct bp_fleet_state *s, const char *key, const char *from,
 	void (*got)(void *arg, const struct bp_fleet_value *v), void *arg)
 {
 	struct bp_fleet_op *op = NULL;
 
 	if (!s->ending && valid_key(key) && s->queue.n_reads < READS_MAX)
-		op = bp_fleet_op_new(BP_FLEET_OP_GET, key, NULL, 0, 0);
+		op = bp_fleet_op_new(
+			BP_FLEET_OP_GET, key, from, from != NULL ? strlen(from) : 0, 0);
 	s->counters.reads++;
 	if (op == NULL) {
 		s->counters.reads_failed++;
 		return false;
 	}
+	op->entries = from != NULL;
 	op->got = got;
 	op->arg = arg;
 	op->expires_ns = bp_mono_ns() + s->c.timeout_ns;
 	bp_fleet_queue_add(&s->queue, op);
 	bp_fleet_pump(s);
 	return true;
+}
+
+bool bp_fleet_state_get(struct bp_fleet_state *s, const char *key,
+	void (*got)(void *arg, const struct bp_fleet_value *v), void *arg)
+{
+	return read_later(s, key, NULL, got, arg);
+}
+
+bool bp_fleet_state_get_entries(struct bp_fleet_state *s, const char *stream, const char *after,
+	void (*got)(void *arg, const struct bp_fleet_value *v), void *arg)
+{
+	char from[BP_FLEET_ENTRY_ID_MAX + 1] = "-";
+
+	if (after[0] != '\0')
+		snprintf(from, sizeof(from), "(%s", after);
+	return read_later(s, stream, from, got, arg);
 }
 
 uint64_t bp_fleet_state_epoch(const struct bp_fleet_state *s)

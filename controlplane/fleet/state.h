@@ -90,10 +90,18 @@ struct bp_fleet_value {
 	uint64_t epoch, version;
 	const char *bytes; /* valid during the callback */
 	size_t len;
+	const char *id; /* of an entry of a stream; terminated */
 };
 
 /* False: too many reads wait (counted); the callback is not called. */
 bool bp_fleet_state_get(struct bp_fleet_state *s, const char *key,
+	void (*got)(void *arg, const struct bp_fleet_value *v), void *arg);
+/* Likewise the oldest entries of a stream behind the one with the id `after` ("": all), at most
+ * BP_FLEET_ENTRIES_PAGE: got() is called for each, and then once with `found` false. got() must not
+ * use the state. */
+#define BP_FLEET_ENTRIES_PAGE 256u
+#define BP_FLEET_ENTRY_ID_MAX 48u
+bool bp_fleet_state_get_entries(struct bp_fleet_state *s, const char *stream, const char *after,
 	void (*got)(void *arg, const struct bp_fleet_value *v), void *arg);
 
 /*

@@ -209,6 +209,44 @@ static bool read_value(const char *bytes, size_t len, struct bp_fleet_value *v)
 	return true;
 }
 
+/* An entry of a stream with one field, as this program writes them. */
+static bool is_entry(const struct bp_resp *e)
+{
+	return e->type == BP_RESP_ARRAY && e->n == 2 && e[1].type == BP_RESP_TEXT &&
+	       e[1].len != 0 && e[1].len < BP_FLEET_ENTRY_ID_MAX && e[2].type == BP_RESP_ARRAY &&
+	       e[2].n == 2 && e[3].type == BP_RESP_TEXT && e[4].type == BP_RESP_TEXT;
+}
+
+static bool are_entries(const struct bp_resp *r)
+{
+	const struct bp_resp *e = r + 1;
+
+	if (r->type != BP_RESP_ARRAY || r->n > BP_FLEET_ENTRIES_PAGE)
+		return false;
+	for (unsigned i = 0; i < r->n; i++, e += e->skip)
+		if (!is_entry(e))
+			return false;
+	return true;
+}
+
+static void take_entries(struct bp_fleet_op *op, const struct bp_resp *r)
+{
+	const struct bp_resp *e = r + 1;
+	char id[BP_FLEET_ENTRY_ID_MAX];
+
+	for (unsigned i = 0; i < r->n; i++, e += e->skip) {
+		const struct bp_fleet_value v = {.known = true,
+			.found = true,
+			.bytes = e[4].text,
+			.len = e[4].len,
+			.id = id};
+
+		memcpy(id, e[1].text, e[1].len);
+		id[e[1].len] = '\0';
+		op->got(op->arg, &v);
+	}
+}
+
 static void take_read(struct bp_fleet_state *s, struct bp_fleet_op *op, const struct bp_resp *r)
 {
 	struct bp_fleet_value v = {.known = true};
@@ -222,8 +260,11 @@ static void take_read(struct bp_fleet_state *s, struct bp_fleet_op *op, const st
 		}
 		s->counters.error[why]++;
 		v.known = false;
-	} else if (r->type != BP_RESP_NIL &&
-		   (r->type != BP_RESP_TEXT || !read_value(r->text, r->len, &v))) {
+	} else if (op->entries && are_entries(r)) {
+		take_entries(op, r);
+	} else if (op->entries ||
+		   (r->type != BP_RESP_NIL &&
+			   (r->type != BP_RESP_TEXT || !read_value(r->text, r->len, &v)))) {
 		s->counters.error[BP_FLEET_ERROR_PROTOCOL]++;
 		v = (struct bp_fleet_value){.known = false};
 	}

@@ -27,6 +27,7 @@ struct bp_fleet_op {
 	enum bp_fleet_list in;
 	enum bp_fleet_result result; /* DONE */
 	bool shared, collapsible, prompt;
+	bool entries; /* GET: of the stream `key`, from `value` */
 	const char *channel;
 	uint64_t epoch; /* 0: that of the process when it is sent */
 	uint64_t version;

@@ -128,11 +128,20 @@ static void send_put(struct bp_fleet_state *s, struct bp_fleet_op *op, uint64_t 
 static void send_get(struct bp_fleet_state *s, const struct bp_fleet_op *op)
 {
 	struct key_text key;
+	char page[12];
 
 	make_key(s, op->key, &key);
-	const struct iovec words[] = {WORD("GET", 3), WORD(key.text, key.len)};
+	if (!op->entries) {
+		bp_redis_link_send(s->link, 2,
+			(const struct iovec[]){WORD("GET", 3), WORD(key.text, key.len)});
+		return;
+	}
+	const int n = snprintf(page, sizeof(page), "%u", BP_FLEET_ENTRIES_PAGE);
 
-	bp_redis_link_send(s->link, 2, words);
+	bp_redis_link_send(s->link, 6,
+		(const struct iovec[]){WORD("XRANGE", 6), WORD(key.text, key.len),
+			WORD(op->value, op->len), WORD("+", 1), WORD("COUNT", 5),
+			WORD(page, (size_t)n)});
 }
 
 static void send_epoch(struct bp_fleet_state *s)

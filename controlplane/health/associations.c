@@ -216,6 +216,7 @@ static void compared(void *arg, const struct bp_fleet_value *v)
 		} else if (v->known) {
 			bp_fleet_state_outrank(a->x.fleet, v->epoch);
 			n->state = BP_ASSOCIATION_OWN;
+			n->moved = true;
 			n->epoch = 0;
 			n->generation = 0;
 		}
@@ -260,6 +261,7 @@ static void put_done(void *arg, enum bp_fleet_result result)
 			a->counters.stored++;
 			n->epoch = p->epoch;
 			n->stored = true;
+			n->moved = false;
 		} else {
 			n->generation = 0;
 			if (result == BP_FLEET_SUPERSEDED)
@@ -297,7 +299,11 @@ static void put(struct bp_associations *a, uint32_t slot)
 		.epoch = n->epoch != 0 ? n->epoch : bp_fleet_state_epoch(a->x.fleet),
 		.ttl_ms = ttl_of(a),
 		.done = put_done};
+	uint8_t entry[BP_ASSOCIATION_MOVE];
+	struct iovec move;
 
+	if (n->moved)
+		bp_association_announce(a, session_at(a, slot), entry, &move, &w);
 	n->put_ns = bp_mono_ns();
 	n->generation = a->generation;
 	n->last = words.last;
@@ -379,6 +385,7 @@ static void scan(evutil_socket_t fd, short what, void *arg)
 	/* another server, or one that was restarted, may have less */
 	if (connects != a->connects && ++a->generation == 0)
 		a->generation = 1;
+	bp_association_poll_moves(a, connects != a->connects, now);
 	a->connects = connects;
 	for (unsigned slots = SCAN_SLOTS, sent = 0; slots > 0 && sent < SCAN_PUTS; slots--) {
 		if (a->at == 0 && now - a->began_ns < SCAN_PASS_NS)
@@ -403,8 +410,9 @@ void bp_associations_finish(struct bp_associations *a)
 
 static struct bp_association_note *begin(struct bp_associations *a, uint32_t slot)
 {
-	a->note[slot] = (struct bp_association_note){
-		.state = BP_ASSOCIATION_OWN, .life = bp_phd_word_life(word_at(a, slot))};
+	a->note[slot] = (struct bp_association_note){.state = BP_ASSOCIATION_OWN,
+		.moved = true,
+		.life = bp_phd_word_life(word_at(a, slot))};
 	return &a->note[slot];
 }
 

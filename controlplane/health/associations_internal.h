@@ -7,7 +7,8 @@
 #include "services/health/association_record.h"
 
 /* For controlplane/health/associations*.c only: associations.c writes the records of sessions,
- * association_search.c reads those of unknown devices. */
+ * association_search.c reads those of unknown devices, association_moves.c which ones have moved.
+ */
 
 struct bp_association_search;
 
@@ -28,6 +29,7 @@ struct bp_association_note {
 	uint8_t state;
 	bool busy;   /* a write or a read of it is pending */
 	bool stored; /* Redis has a record of this session */
+	bool moved;  /* and does not know yet that the association is here */
 };
 
 struct bp_associations {
@@ -42,6 +44,10 @@ struct bp_associations {
 	uint64_t version;                 /* of the last write; above those of earlier processes */
 	uint64_t connects;
 	uint64_t owner, segment; /* as in records */
+	uint64_t polled_ns;
+	bool polling;
+	uint32_t moves;                   /* entries of this poll */
+	char move[BP_FLEET_ENTRY_ID_MAX]; /* the last one that was read; "": none */
 	struct bp_association_search *search;
 	struct bp_fleet_association_counters counters, shown_counters;
 };
@@ -54,6 +60,15 @@ void bp_association_search_free(struct bp_association_search *s);
  * that the device uses. */
 enum bp_phd_restored bp_association_take(struct bp_associations *a,
 	const struct bp_association *record, uint64_t epoch, const uint8_t own[16]);
+
+/* ---- association_moves.c ---- */
+
+/* With the write of a record: the association is here now. `entry`, `words`: for the write. */
+#define BP_ASSOCIATION_MOVE 26u /* bytes */
+void bp_association_announce(const struct bp_associations *a, const struct bp_phd_session *s,
+	uint8_t entry[BP_ASSOCIATION_MOVE], struct iovec *words, struct bp_fleet_write *w);
+/* Reads those of others, every 0.1 s: their sessions here are due for a write. */
+void bp_association_poll_moves(struct bp_associations *a, bool connected_again, uint64_t now);
 
 /* ---- associations.c ---- */
 

@@ -802,10 +802,48 @@ static void key_texts(void **state)
 	assert_non_null(strstr(text, "]:65535"));
 }
 
+/* The previous owner ends its session although its device sends nothing to it: else the reports of
+ * another device with this address and port would be stored as those of the first one. */
+static void silent_session_is_taken(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *one = &f->gateway[0], *two = &f->gateway[1];
+	const uint64_t began = bp_mono_ns();
+	struct reading r;
+
+	associated(f, 0, 1);
+	associated(f, 0, 2);
+	/* adopted by the second one, and back again */
+	measure(two, 1, 7, 70);
+	RUN_UNTIL(f, two->replies == 1 && counted(one)->taken == 1);
+	assert_true(operates(two, 1) && !operates(one, 1) && operates(one, 2));
+	measure(one, 1, 8, 70);
+	RUN_UNTIL(f, counted(two)->taken == 1);
+	assert_true(operates(one, 1) && !operates(two, 1));
+	/* associated at the second one */
+	send_aarq(two, 2, 400);
+	RUN_UNTIL(f, counted(one)->taken == 2);
+	assert_true(operates(two, 2) && !operates(one, 2));
+	/* not by the record that each session has without a report */
+	assert_true(bp_mono_ns() - began < BP_ASSOCIATION_RENEW_NS);
+	assert_int_equal(one->aborts + two->aborts, 0);
+	/* entries that this program has not written, more than one read has */
+	test_redis_cli(&f->redis, "-r 600 --user biplane --pass SECRET xadd "
+				  "biplane:plant:phd-moves '*' s x > /dev/null");
+	test_redis_cli(&f->redis, "--user biplane --pass SECRET xadd biplane:plant:phd-moves '*' s "
+				  "123456789012345678901234567890");
+	associated(f, 1, 3);
+	send_aarq(one, 3, 400);
+	RUN_UNTIL(f, counted(two)->taken == 2);
+	read_record(f, 3, &r);
+	assert_true(r.found);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(key_texts),
+		cmocka_unit_test_setup_teardown(silent_session_is_taken, setup, teardown),
 		cmocka_unit_test_setup_teardown(last_report_is_recognised, setup, teardown),
 		cmocka_unit_test_setup_teardown(open_report_keeps_its_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(previous_owner_forgets, setup, teardown),
