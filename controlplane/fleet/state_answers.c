@@ -209,14 +209,8 @@ static bool read_value(const char *bytes, size_t len, struct bp_fleet_value *v)
 	return true;
 }
 
-/* An entry of a stream with one field, as this program writes them. */
-static bool is_entry(const struct bp_resp *e)
-{
-	return e->type == BP_RESP_ARRAY && e->n == 2 && e[1].type == BP_RESP_TEXT &&
-	       e[1].len != 0 && e[1].len < BP_FLEET_ENTRY_ID_MAX && e[2].type == BP_RESP_ARRAY &&
-	       e[2].n == 2 && e[3].type == BP_RESP_TEXT && e[4].type == BP_RESP_TEXT;
-}
-
+/* An entry of a stream has an id and fields. This program writes one field: another entry is
+ * untrusted like its bytes, and has none here. */
 static bool are_entries(const struct bp_resp *r)
 {
 	const struct bp_resp *e = r + 1;
@@ -224,7 +218,8 @@ static bool are_entries(const struct bp_resp *r)
 	if (r->type != BP_RESP_ARRAY || r->n > BP_FLEET_ENTRIES_PAGE)
 		return false;
 	for (unsigned i = 0; i < r->n; i++, e += e->skip)
-		if (!is_entry(e))
+		if (e->type != BP_RESP_ARRAY || e->n != 2 || e[1].type != BP_RESP_TEXT ||
+			e[1].len == 0 || e[1].len >= BP_FLEET_ENTRY_ID_MAX)
 			return false;
 	return true;
 }
@@ -235,14 +230,15 @@ static void take_entries(struct bp_fleet_op *op, const struct bp_resp *r)
 	char id[BP_FLEET_ENTRY_ID_MAX];
 
 	for (unsigned i = 0; i < r->n; i++, e += e->skip) {
-		const struct bp_fleet_value v = {.known = true,
-			.found = true,
-			.bytes = e[4].text,
-			.len = e[4].len,
-			.id = id};
+		struct bp_fleet_value v = {.known = true, .found = true, .bytes = "", .id = id};
 
 		memcpy(id, e[1].text, e[1].len);
 		id[e[1].len] = '\0';
+		if (e[2].type == BP_RESP_ARRAY && e[2].n == 2 && e[3].type == BP_RESP_TEXT &&
+			e[4].type == BP_RESP_TEXT) {
+			v.bytes = e[4].text;
+			v.len = e[4].len;
+		}
 		op->got(op->arg, &v);
 	}
 }

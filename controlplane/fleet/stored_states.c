@@ -151,18 +151,22 @@ void bp_alarm_on_states(struct bp_alarm_store *s, const struct bp_resp *r)
 		scan_states(s, r[1].text, r[1].len);
 }
 
-/* Reads an entry of a stream with one field: its id, and its value. NULL: it is not one. */
+/* Reads an entry of a stream: its id, and the value of its only field. An entry with others was not
+ * written by a gateway, and has an empty value. NULL: it is no entry. */
 static const struct bp_resp *read_change(
 	struct bp_alarm_store *s, const struct bp_resp *e, char id[BP_ALARM_CHANGE_MAX])
 {
+	static const struct bp_resp empty = {.type = BP_RESP_TEXT, .text = ""};
+
 	if (e->type != BP_RESP_ARRAY || e->n != 2 || e[1].type != BP_RESP_TEXT || e[1].len == 0 ||
-		e[1].len >= BP_ALARM_CHANGE_MAX || e[2].type != BP_RESP_ARRAY || e[2].n != 2 ||
-		e[3].type != BP_RESP_TEXT || e[4].type != BP_RESP_TEXT) {
+		e[1].len >= BP_ALARM_CHANGE_MAX || e[2].type != BP_RESP_ARRAY) {
 		bp_alarm_invalid(s, "changes of states: unexpected answer");
 		return NULL;
 	}
 	memcpy(id, e[1].text, e[1].len);
 	id[e[1].len] = '\0';
+	if (e[2].n != 2 || e[3].type != BP_RESP_TEXT || e[4].type != BP_RESP_TEXT)
+		return &empty;
 	return &e[4];
 }
 

@@ -832,11 +832,14 @@ static void silent_session_is_taken(void **state)
 				  "biplane:plant:phd-moves '*' s x > /dev/null");
 	test_redis_cli(&f->redis, "--user biplane --pass SECRET xadd biplane:plant:phd-moves '*' s "
 				  "123456789012345678901234567890");
+	test_redis_cli(
+		&f->redis, "--user biplane --pass SECRET xadd biplane:plant:phd-moves '*' a b c d");
 	associated(f, 1, 3);
 	send_aarq(one, 3, 400);
 	RUN_UNTIL(f, counted(two)->taken == 2);
 	read_record(f, 3, &r);
 	assert_true(r.found);
+	assert_int_equal(bp_fleet_state_counters(one->fleet)->error[BP_FLEET_ERROR_PROTOCOL], 0);
 }
 
 int main(void)
