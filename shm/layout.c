@@ -9,7 +9,7 @@
 
 #include "shm/hash.h"
 
-#define LAYOUT 12u /* of every element; increment it if a field changes its offset or meaning */
+#define LAYOUT 13u /* of every element; increment it if a field changes its offset or meaning */
 
 /* A renamed, added or moved counter changes the table. */
 static uint64_t counters_version(void)

@@ -193,6 +193,7 @@ void bp_nl_vrf_leave(struct bp_nl_cache *cache, unsigned interface)
 {
 	count_refused(cache, &cache->own[interface].info, BP_VRF_MAIN);
 	cache->own[interface].info.vrf = BP_VRF_MAIN;
+	cache->own[interface].info.vrf_table = 0;
 }
 
 /*
@@ -203,11 +204,13 @@ void bp_nl_vrf_follow(struct bp_nl_cache *cache, const struct bp_nl_link *l, boo
 {
 	struct bp_nl_interface *own = &cache->own[l->number];
 	const uint8_t now = number_of(cache, l->vrf_table);
+	const uint32_t table = now != BP_VRF_MAIN ? l->vrf_table : 0;
 
-	if (now == own->info.vrf)
+	if (now == own->info.vrf && table == own->info.vrf_table)
 		return;
 	count_refused(cache, &own->info, now);
 	own->info.vrf = now;
+	own->info.vrf_table = table;
 	cache->vrfs_changed = true;
 	if (!dump)
 		bp_nl_cache_invalidate(cache, "an interface entered or left a VRF");

@@ -130,6 +130,7 @@ struct bp_interface_info {
 	uint16_t vlan_id; /* of a subinterface; 0: it is none */
 	uint8_t vrf;      /* in which received packets are looked up: a number, or BP_VRF_KERNEL */
 	uint8_t pad;
+	uint32_t vrf_table; /* of the kernel; 0: it is in the main VRF */
 	struct bp_interface_address address[BP_ADDRESSES_MAX];
 };
 

@@ -114,15 +114,15 @@ struct bp_nexthop_group {
 	uint16_t weight[BP_HOPS_MAX];
 } __attribute__((aligned(64)));
 
-/* A worker reads only the first 28 bytes of an interface. */
+/* A worker reads only the first 32 bytes of an interface. */
 struct bp_interface {
 	_Atomic uint64_t mac;   /* bp_mac_word() */
 	_Atomic uint32_t flags; /* BP_IF_* */
 	_Atomic uint32_t mtu;   /* bytes of an IP packet */
 	_Atomic uint32_t seq;   /* odd while the writer changes `info` */
 	_Atomic uint32_t vlan;  /* of a subinterface: port << 16 | VLAN identifier; otherwise 0 */
-	_Atomic uint32_t vrf;   /* as in `info` */
-	uint32_t pad[9];
+	_Atomic uint32_t vrf, vrf_table; /* as in `info` */
+	uint32_t pad[8];
 	struct bp_interface_info info;
 } __attribute__((aligned(64)));
 

@@ -29,6 +29,7 @@ static void words_set(struct bp_interface *e, const struct bp_interface_info *in
 	atomic_store_explicit(&e->mtu, info->mtu, memory_order_relaxed);
 	atomic_store_explicit(&e->vlan, vlan_word(info), memory_order_relaxed);
 	atomic_store_explicit(&e->vrf, info->vrf, memory_order_relaxed);
+	atomic_store_explicit(&e->vrf_table, info->vrf_table, memory_order_relaxed);
 	atomic_store_explicit(&e->flags, info->flags, memory_order_release);
 }
 
@@ -38,6 +39,7 @@ static bool words_same(const struct bp_interface *e, const struct bp_interface_i
 	       atomic_load_explicit(&e->mtu, memory_order_relaxed) == info->mtu &&
 	       atomic_load_explicit(&e->vlan, memory_order_relaxed) == vlan_word(info) &&
 	       atomic_load_explicit(&e->vrf, memory_order_relaxed) == info->vrf &&
+	       atomic_load_explicit(&e->vrf_table, memory_order_relaxed) == info->vrf_table &&
 	       atomic_load_explicit(&e->flags, memory_order_relaxed) == info->flags;
 }
 
@@ -73,6 +75,7 @@ enum bp_fib_result bp_interface_set(
 		plain.parent = info->parent;
 		plain.vlan_id = info->vlan_id;
 		plain.vrf = info->vrf;
+		plain.vrf_table = info->vrf_table;
 		memcpy(plain.address, info->address, info->n_addresses * sizeof(info->address[0]));
 	}
 	if (info_same(&e->info, &plain) && words_same(e, &plain))

@@ -89,7 +89,7 @@ static bool both_interfaces(struct bp_fib_diff *d, const char *name,
 		complete = add(
 			d, BP_DIFF_BOTH, "interface %s: kernel mac %s; biplane mac %s", name, k, o);
 	}
-	if (complete && kernel->vrf != own->vrf)
+	if (complete && (kernel->vrf != own->vrf || kernel->vrf_table != own->vrf_table))
 		complete = add(d, BP_DIFF_BOTH, "interface %s: not in the same VRF", name);
 	complete = complete && addresses(d, BP_DIFF_KERNEL_ONLY, name, kernel, own) &&
 		   addresses(d, BP_DIFF_BIPLANE_ONLY, name, own, kernel);

@@ -156,7 +156,8 @@ bool fib_fake_same_interface(const struct bp_interface_info *a, const struct bp_
 {
 	if (strcmp(a->name, b->name) != 0 || a->flags != b->flags || a->ifindex != b->ifindex ||
 		a->mtu != b->mtu || memcmp(a->mac, b->mac, sizeof(a->mac)) != 0 ||
-		a->n_addresses != b->n_addresses || a->vrf != b->vrf)
+		a->n_addresses != b->n_addresses || a->vrf != b->vrf ||
+		a->vrf_table != b->vrf_table)
 		return false;
 	for (unsigned i = 0; i < a->n_addresses; i++)
 		if (a->address[i].length != b->address[i].length ||

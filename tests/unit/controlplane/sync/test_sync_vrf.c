@@ -140,6 +140,11 @@ static unsigned vrf_of(const struct fixture *f, unsigned interface)
 	return fib_fake_interface(f->writer, interface)->vrf;
 }
 
+static uint32_t table_of(const struct fixture *f, unsigned interface)
+{
+	return fib_fake_interface(f->writer, interface)->vrf_table;
+}
+
 static void has_vrf(const struct fixture *f, unsigned vrf, uint32_t table, const char *name)
 {
 	assert_int_equal(fib_fake_vrf(f->writer, vrf)->table, table);
@@ -187,6 +192,8 @@ static void an_interface_enters_and_leaves(void **state)
 	is_there(f, lan_in_blue);
 	assert_int_equal(vrf_of(f, 0), 1);
 	assert_int_equal(vrf_of(f, 1), BP_VRF_MAIN);
+	assert_int_equal(table_of(f, 0), 10);
+	assert_int_equal(table_of(f, 1), 0);
 	has_vrf(f, 1, 10, "blue");
 	assert_string_equal(bp_nl_vrf_device(f->cache, 0), "blue");
 	assert_string_equal(bp_nl_vrf_device(f->cache, 1), "");
@@ -198,6 +205,7 @@ static void an_interface_enters_and_leaves(void **state)
 	assert_null(f->cache->invalid_reason);
 	is_there(f, lan);
 	assert_int_equal(vrf_of(f, 0), BP_VRF_MAIN);
+	assert_int_equal(table_of(f, 0), 0);
 	assert_non_null(f->cache->invalid_reason);
 }
 
@@ -257,10 +265,12 @@ static void a_subinterface_in_a_vrf(void **state)
 	is_there(f, v);
 	assert_int_equal(fib_fake_interface(f->writer, SUB)->vlan_id, 100);
 	assert_int_equal(vrf_of(f, SUB), 1);
+	assert_int_equal(table_of(f, SUB), 10);
 	assert_int_equal(vrf_of(f, 0), BP_VRF_MAIN);
 	v.master = 0;
 	is_there(f, v);
 	assert_int_equal(vrf_of(f, SUB), BP_VRF_MAIN);
+	assert_int_equal(table_of(f, SUB), 0);
 	v.deleted = true;
 	is_there(f, v);
 	v.deleted = false;
@@ -285,6 +295,7 @@ static void masters_that_are_no_vrf(void **state)
 	l.table = RT_TABLE_MAIN; /* the same routes as without it */
 	is_there(f, l);
 	assert_int_equal(vrf_of(f, 0), BP_VRF_MAIN);
+	assert_int_equal(table_of(f, 0), 0);
 	assert_int_equal(f->cache->vrfs, 0);
 	l.table = RT_TABLE_LOCAL;
 	is_there(f, l);
@@ -356,8 +367,12 @@ static void more_vrfs_than_numbers(void **state)
 		is_there(f, l);
 		assert_int_equal(vrf_of(f, 0), 1 + i);
 	}
-	is_there(f, wan_in_red);
+	is_there(f, (struct link){.name = "wan", .ifindex = WAN, .master = V, .table = 90});
 	assert_int_equal(vrf_of(f, 1), BP_VRF_KERNEL);
+	assert_int_equal(table_of(f, 1), 90);
+	is_there(f, wan_in_red); /* from one of these to another */
+	assert_int_equal(vrf_of(f, 1), BP_VRF_KERNEL);
+	assert_int_equal(table_of(f, 1), 20);
 	/* whose settings the kernel applies */
 	assert_string_equal(bp_nl_vrf_device(f->cache, 1), "");
 	is_there(f, red);
