@@ -265,9 +265,9 @@ extern const unsigned char bp_config_zeros[BP_CONFIG_SERVICE_MAX];
 /* Networks of MQTT inspection: config/mqtt/networks.c. */
 #define BP_NETWORK_MAIN "main"
 struct bp_networks {
-	uint8_t of_port[BP_MAX_PORTS];           /* number of its network */
-	uint8_t n;                               /* with the main one, number 0 */
-	char name[BP_NETWORKS][BP_NAME_MAX + 1]; /* by number; "" of number 0 */
+	uint8_t of_port[BP_MAX_PORTS];                      /* number of its network */
+	uint8_t n;                                          /* with the main one, number 0 */
+	char name[BP_NETWORKS_CONFIGURED][BP_NAME_MAX + 1]; /* by number; "" of number 0 */
 };
 void bp_config_networks(const struct bp_config *c, struct bp_networks *out);
 

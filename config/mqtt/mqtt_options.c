@@ -9,7 +9,7 @@
 /* The worker of a connection depends on the ports and their queues, its key on their networks. */
 static uint64_t placement_of(const struct bp_config *c, const struct bp_networks *networks)
 {
-	uint64_t h = c->n_ports;
+	uint64_t h = c->n_ports | (uint64_t)bp_config_mqtt(c)->separate_vrfs << 32;
 
 	for (unsigned p = 0; p < c->n_ports; p++) {
 		const struct bp_config_port *port = &c->port[p];
@@ -63,6 +63,7 @@ void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o
 	memcpy(o->ports + m->n_tcp_ports, m->websocket_ports, sizeof(m->websocket_ports));
 	memcpy(o->brokers, m->brokers, sizeof(o->brokers));
 	memcpy(o->networks, networks.name, sizeof(o->networks));
+	o->separate_vrfs = m->separate_vrfs;
 }
 
 uint64_t bp_flow_table_size(const struct bp_config *c)

@@ -252,6 +252,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Handling of clients that violate the MQTT standard. mosquitto: inspection stops where mosquitto 2.0 closes the connection, and continues where it does not. standard: inspection stops at each violation for which the standard demands that the connection is closed, and at no other."},
 	{.path = "mqtt.verify_checksums", .type = &bp_type_bool, AT(verify_checksums), .preset = "true",
 	 .help = "Whether TCP checksums are verified. With true, a segment with a wrong checksum is forwarded but not inspected. With false, it is inspected; the receiver discards it."},
+	{.path = "mqtt.separate_vrfs", .type = &bp_type_bool, AT(separate_vrfs), .preset = "true",
+	 .help = "Whether the connections of each VRF are identified separately: two VRFs can have the same addresses. With false, all VRFs and routed ports are one network: for gateways on which the two directions of a connection arrive in different VRFs (route leaking)."},
 	{.path = "mqtt.max_connections", .type = &bp_type_uint, .flags = BP_MAIN, AT(max_connections), .min = 1, .max = 16777216, .preset = "65536",
 	 .help = "Maximum number of established TCP connections: the handshake is complete, and the broker has accepted the connection. At the limit the connection that was idle for the longest time is evicted."},
 	{.path = "mqtt.max_unestablished", .type = &bp_type_uint, AT(max_unestablished), .min = 1, .max = 16777216, .preset_text = "a quarter of max_connections",

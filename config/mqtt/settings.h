@@ -75,6 +75,7 @@ struct bp_config_mqtt {
 	uint8_t strictness; /* enum bp_strictness */
 	uint8_t evaluate;   /* enum bp_evaluate */
 	bool verify_checksums;
+	bool separate_vrfs; /* each VRF is a network of its own */
 	uint32_t max_connections;
 	uint32_t max_unestablished; /* 0: a quarter of max_connections */
 	uint64_t connection_timeout_ns, handshake_timeout_ns;

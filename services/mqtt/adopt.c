@@ -96,7 +96,8 @@ static bool key_sound(
 	for (uint32_t i = 0; i < in->n_ports; i++)
 		inspected |= in->port[i] == port;
 	return inspected && (f->k1 >> BP_FLOW_K1_IP6 & 1) == ip6 &&
-	       bp_flow_network_name(t->header, f, network) != NULL && tag == bp_flow_tag(hash) &&
+	       bp_flow_network_name(t->header, f, network) != NULL &&
+	       bp_flow_network(f) != BP_NETWORK_OTHER && tag == bp_flow_tag(hash) &&
 	       (g == bp_flow_group1(t, hash) || g == bp_flow_group2(t, hash)) &&
 	       (f->k0 ^ tunnel) == (ip6 ? bp_flow_k0_ip6(t, f->client_ip, f->broker_ip)
 					: bp_flow_k0_ip4(f->client_ip, f->broker_ip));
@@ -311,6 +312,7 @@ static void adopt_flow(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t g)
 	if (g != first)
 		t->group[first].elsewhere++;
 	t->count++;
+	t->in_network[bp_flow_network(f)]++;
 	f->memo_gen = 0;
 	if ((int32_t)(t->now - f->seen) < 0)
 		f->seen = t->now;
@@ -424,6 +426,7 @@ const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o,
 		in->table.now = h->now;
 		in->table.wheel_at = (in->table.now >> in->table.wheel_shift) - (BP_WHEEL - 1);
 		in->table.wheel_at &= UINT32_MAX >> in->table.wheel_shift;
+		bp_networks_adopt(in);
 		restore_burst(in);
 		restore(in);
 		adopt_all(in);
@@ -431,7 +434,9 @@ const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o,
 		h->shape = 0; /* names and shape belong together, also if this process is killed */
 		bp_flow_table_clear(&in->table);
 		/* not before: readers would see connections of an earlier process under them */
-		memcpy(h->network, o->networks, sizeof(h->network));
+		memset(h->network, 0, sizeof(h->network));
+		memcpy(h->network, o->networks, sizeof(o->networks));
+		bp_networks_adopt(in);
 		bp_journal_burst(in->journal, in->ring, 0, BP_JOURNAL_NOTES);
 		bp_journal_end(in->journal);
 		h->shape = shape;

@@ -221,7 +221,7 @@ static bool is_zero(const uint8_t *p, size_t n)
 	return n == 0;
 }
 
-/* A name as bp_type_name has it, and zeros behind it. */
+/* A name as bp_type_name has it, or that of a VRF, and zeros behind it. */
 static bool network_sound(const char name[BP_NAME_MAX + 1])
 {
 	size_t n = 0;

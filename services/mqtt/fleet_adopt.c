@@ -147,7 +147,7 @@ bool bp_connection_key_of(
 	k->vlan_inner = f->k1 >> 44 & 0xfff;
 	k->tunnel = f->tunnel;
 	k->ip6 = (f->flags & BP_FLOW_IP6) != 0;
-	if (bp_flow_network_name(h, f, network) == NULL)
+	if (bp_flow_network(f) == BP_NETWORK_OTHER || bp_flow_network_name(h, f, network) == NULL)
 		return false;
 	memcpy(k->network, network, strlen(network));
 	return true;
@@ -187,6 +187,8 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 	const uint32_t client = bp_flow_client(&in->table, f);
 	struct asked *a;
 
+	if (bp_flow_network(f) == BP_NETWORK_OTHER)
+		return; /* the same name is that of other VRFs at another gateway */
 	if (w->of_client[client] == ASKED_CLIENT_MAX) {
 		bp_tally(in, BP_C_FLEET_ASK_CLIENT);
 		return;

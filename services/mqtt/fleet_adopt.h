@@ -7,7 +7,8 @@
 /* State of connections from other gateways. */
 
 struct bp_fleet_worker;
-/* The key of the flow's connection in the fleet. `h`: of its table. False: it is damaged. */
+/* The key of the flow's connection in the fleet. `h`: of its table. False: it is damaged, or has
+ * no network that another gateway knows. */
 bool bp_connection_key_of(
 	const struct bp_flow_header *h, const struct bp_flow *f, struct bp_connection_key *k);
 /* NULL: no memory. */

@@ -303,11 +303,11 @@ struct bp_flow_header {
 	uint32_t flows, max_flows;
 	uint64_t reassembly_used;
 	uint64_t policy; /* struct bp_ruleset.policy_uid that the connections were marked for */
-	/* the names of networks, by number: written before the first connection; ends with a NUL;
-	 * "": there is no such network, or number 0 */
+	/* the names of networks, by number: written before the first connection of the network;
+	 * ends with a NUL; "": there is no such network, or number 0 */
 	char network[BP_NETWORKS][BP_NAME_MAX + 1];
 } __attribute__((aligned(64)));
-#define BP_FLOW_MAGIC 0x32574f4c464d5042ull
+#define BP_FLOW_MAGIC 0x33574f4c464d5042ull
 
 /*
  * Lists. A proven connection is one whose CONNACK, or another exact answer, was read; all others
@@ -364,6 +364,7 @@ struct bp_flow_table {
 	void *release_arg;
 	/* the flow expires or is evicted (enum bp_event_end), before that; NULL: none */
 	void (*removed)(void *release_arg, const struct bp_flow *f, unsigned reason);
+	uint32_t in_network[BP_NETWORKS]; /* flows, by the number of their network */
 };
 
 /* One worker's bounds. */

@@ -110,8 +110,13 @@ bool bp_exporter_key(
 	f = bp_flows_of(shm->flows, shm->flows_len, shm->workers, p->worker, &n);
 	if (f == NULL || p->slot >= n || !bp_flow_copy(&f[p->slot], &copy) || copy.life != p->life)
 		return false;
-	return bp_connection_key_of(
-		bp_flow_header_of(shm->flows, shm->flows_len, shm->workers, p->worker), &copy, k);
+	if (!bp_connection_key_of(
+		    bp_flow_header_of(shm->flows, shm->flows_len, shm->workers, p->worker), &copy,
+		    k))
+		return false;
+	/* the name of its network was read after the copy */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&f[p->slot].life, __ATOMIC_RELAXED) == p->life;
 }
 
 void bp_exporter_again(struct bp_exporter *e, const struct bp_export_ref *ref)

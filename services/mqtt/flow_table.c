@@ -158,6 +158,7 @@ void bp_flow_remove(struct bp_flow_table *t, struct bp_flow *f)
 	if (g != first)
 		t->group[first].elsewhere--;
 	t->group[g].tag[at % BP_FLOW_WAYS] = 0;
+	t->in_network[bp_flow_network(f)]--;
 	life = (uint16_t)(f->life + 1);
 	memset(f, 0, sizeof(*f));
 	__atomic_store_n(&f->life, life, __ATOMIC_RELEASE);
@@ -317,6 +318,7 @@ struct bp_flow *bp_flow_add(struct bp_flow_table *t, const struct bp_flow_new *n
 		t->group[g1].elsewhere++;
 	t->group[g].tag[way] = bp_flow_tag(n->hash);
 	t->count++;
+	t->in_network[bp_flow_network(f)]++;
 	f->list = UINT16_MAX;
 	bp_flow_file(t, f, n->list);
 	return f;

@@ -37,7 +37,8 @@ struct bp_mqtt_options {
 	uint32_t workers;
 	/* differs where connections may be other workers' than before, or of other networks */
 	uint64_t placement;
-	char networks[BP_NETWORKS][BP_NAME_MAX + 1]; /* names by number; "" of number 0 */
+	char networks[BP_NETWORKS_CONFIGURED][BP_NAME_MAX + 1]; /* by number; "" of number 0 */
+	bool separate_vrfs;                                     /* each is a network of its own */
 	uint32_t n_ports, n_websocket_ports; /* the latter are the last ones of the former */
 	uint16_t ports[2 * BP_MAX_MQTT_PORTS];
 	uint32_t n_brokers; /* 0: any address */
@@ -69,6 +70,13 @@ uint64_t bp_mqtt_flow_table_bytes(const struct bp_mqtt_options *o);
  */
 struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
 	unsigned worker, bool record_mirrored, char *err, size_t err_size);
+/*
+ * The number of the network of each VRF, by its routing table in the kernel; 0: the main VRF. The
+ * caller no longer uses the numbers of the call before: one without a connection may be that of
+ * another VRF now.
+ */
+void bp_mqtt_worker_networks(
+	struct bp_mqtt_worker *in, const uint32_t *table, uint8_t *network, unsigned n);
 /* The reason why no connection of an earlier process could be adopted, as a short phrase; NULL:
  * there was no such reason. */
 const char *bp_mqtt_worker_not_adopted(const struct bp_mqtt_worker *in);

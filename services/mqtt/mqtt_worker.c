@@ -42,6 +42,7 @@ static void set_options(struct bp_mqtt_worker *in, const struct bp_mqtt_options 
 	in->resync_pushes = o->resync_pushes;
 	bp_work_init(&in->work, o->work_budget, o->worker_budget);
 	in->min_ttl = o->min_ttl;
+	in->separate_vrfs = o->separate_vrfs;
 }
 
 /* The segment memory of this worker, without the flow table. */

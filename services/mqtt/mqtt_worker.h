@@ -117,6 +117,10 @@ struct bp_mqtt_worker {
 	uint64_t marked_for; /* uid of the policy */
 	uint64_t marked_ns;  /* CLOCK_MONOTONIC, when a connection was marked */
 	const char *not_adopted;
+	/* networks.c: by number, the routing table of the VRF; 0: none, or not a VRF */
+	uint32_t network_table[BP_NETWORKS];
+	uint8_t next_network;
+	bool separate_vrfs;
 	uint32_t n_brokers; /* 0: any address */
 	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];
 	uint8_t *unmasked; /* websocket.c */
@@ -138,6 +142,9 @@ struct bp_mqtt_worker {
 	uint32_t event_interval, events_of[BP_EVENTS_KINDS];
 };
 
+/* Completes the names of networks in the header of the table, of which those of the configuration
+ * are there; names of VRFs may be those of an earlier process. */
+void bp_networks_adopt(struct bp_mqtt_worker *in);
 /* Either end of the connection may be the broker: both ports are inspected. */
 bool bp_mqtt_worker_is_ambiguous(const struct bp_mqtt_worker *in, uint16_t sport, uint16_t dport);
 

@@ -72,6 +72,8 @@
 		.bad = {{"always", "not a valid choice"}}},
 	{"mqtt.verify_checksums", MQTT, "", .good = {{"true", "true"}, {"false", "false"}},
 		.bad = {{"no", "neither true nor false"}}},
+	{"mqtt.separate_vrfs", MQTT, "", .good = {{"true", "true"}, {"false", "false"}},
+		.bad = {{"no", "neither true nor false"}}},
 	{"mqtt.max_connections", MQTT, "", .good = {{"1", "1"}, {"16777216", "16777216"}, {"0o17", "15"}},
 		.bad = {{"0", "too small"}, {"16777217", "too large"},
 			{"+-1", "not a whole number"}}},

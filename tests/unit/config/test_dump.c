@@ -29,7 +29,8 @@
 	"\"fd00::/64\"]\n  directions: both\n  "                                                   \
 	"evaluate: "                                                                               \
 	"acknowledged\n"                                                                           \
-	"  strictness: standard\n  verify_checksums: false\n  max_connections: 1048576\n"          \
+	"  strictness: standard\n  verify_checksums: false\n  separate_vrfs: false\n  "            \
+	"max_connections: 1048576\n"                                                               \
 	"  connection_timeout: 10m\n  handshake_timeout: 5s\n  reassembly_per_connection: 4KiB\n " \
 	" reassembly_total: "                                                                      \
 	"1MiB\n"                                                                                   \
@@ -125,6 +126,7 @@ static void all_sections_are_read(void **state)
 	assert_int_equal(bp_config_mqtt(c)->brokers[1].family, 6);
 	assert_int_equal(bp_config_mqtt(c)->strictness, BP_STRICTNESS_STANDARD);
 	assert_false(bp_config_mqtt(c)->verify_checksums);
+	assert_false(bp_config_mqtt(c)->separate_vrfs);
 	assert_int_equal(bp_config_mqtt(c)->max_connections, 1048576);
 	assert_int_equal(bp_config_mqtt(c)->connection_timeout_ns, 600000000000);
 	assert_int_equal(bp_config_mqtt(c)->handshake_timeout_ns, 5000000000);
@@ -262,7 +264,7 @@ static void defaults_are_dumped(void **state)
 		"mqtt:\n  tcp_ports: [1883]\n  websocket_ports: []\n  brokers: []\n"
 		"  directions: to_broker\n  evaluate: published\n  strictness: mosquitto\n  "
 		"verify_checksums: "
-		"true\n  max_connections: 65536\n "
+		"true\n  separate_vrfs: true\n  max_connections: 65536\n "
 		" max_unestablished: 16385\n"
 		"  connection_timeout: 1h\n"
 		"  handshake_timeout: 30s\n  reassembly_per_connection: 256KiB\n  "
