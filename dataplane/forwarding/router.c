@@ -58,6 +58,18 @@ static void follow_vrf(struct bp_router *r, unsigned i)
 	}
 }
 
+/* Which VRF it was in is not known of an interface that the kernel does not have at present. */
+static void follow_vrf_table(struct bp_router *r, unsigned i, uint32_t flags)
+{
+	const uint32_t table =
+		atomic_load_explicit(&r->fib->interfaces[i].vrf_table, memory_order_relaxed);
+
+	if (likely(table == r->vrf_table[i]) || (table == 0 && !(flags & BP_IF_KERNEL)))
+		return;
+	r->vrf_table[i] = table;
+	r->vrf_tables_changed = true;
+}
+
 /* Applies the settings of the operator to interface i. */
 static void follow_settings(struct bp_router *r, unsigned i, uint32_t flags)
 {
@@ -66,6 +78,7 @@ static void follow_settings(struct bp_router *r, unsigned i, uint32_t flags)
 			    : flags & BP_IF_RPF_LOOSE ? BP_RPF_LOOSE
 						      : BP_RPF_OFF;
 	follow_vrf(r, i);
+	follow_vrf_table(r, i, flags);
 	r->any_no_forward6 |= (r->flags[i] & BP_IF_NO_FORWARD6) != 0;
 	r->source.any4 |= r->source.rpf4[i] != BP_RPF_OFF;
 	r->source.any6 |= r->source.rpf6[i] != BP_RPF_OFF;

@@ -58,11 +58,13 @@ struct bp_router {
 	 */
 	uint32_t flags[BP_ALL_INTERFACES];
 	bool any_no_forward6;
-	uint8_t rpf6; /* enum bp_rpf of the configuration, for all interfaces */
+	uint8_t rpf6;            /* enum bp_rpf of the configuration, for all interfaces */
+	bool vrf_tables_changed; /* until bp_networks_follow() */
 	/* time of the last packet sent to the kernel for a redirect */
 	uint64_t redirect_ns[BP_ALL_INTERFACES];
 	struct bp_source_filter source;
-	unsigned n_interfaces; /* whose entries in the table were ever read */
+	uint32_t vrf_table[BP_ALL_INTERFACES]; /* routing table of its VRF; 0: the main VRF */
+	unsigned n_interfaces;                 /* whose entries in the table were ever read */
 	/* Subinterfaces, from BP_MAX_INTERFACES on: port << 16 | VLAN identifier; 0: none. */
 	uint32_t tag[BP_MAX_SUBINTERFACES];
 	/* Number of the subinterface of a port and a VLAN; 0: none. Read for tagged frames only. */

@@ -44,15 +44,21 @@ static __rte_noinline bool bp_gather(
 
 /*
  * A connection through subinterfaces has another VLAN, or none, in its other direction: only its
- * addresses identify it. A priority tag has no VLAN.
+ * addresses and its VRF identify it. A priority tag has no VLAN.
  */
 static __rte_noinline void bp_forget_vlan(
 	const struct bp_worker *w, const struct rte_mbuf *m, struct bp_frame *f)
 {
-	if (m->port < BP_MAX_PORTS && !bp_is_originated(m) && w->onward[m->port] == BP_EDGE_IP4 &&
-		f->vlan_inner == 0 && bp_be16(f->data + 12) == BP_ETHER_VLAN &&
-		w->router.vlan[m->port][f->vlan_outer] != 0)
-		f->vlan_outer = 0;
+	uint8_t sub;
+
+	if (m->port >= BP_MAX_PORTS || bp_is_originated(m) || w->onward[m->port] != BP_EDGE_IP4 ||
+		f->vlan_inner != 0 || bp_be16(f->data + 12) != BP_ETHER_VLAN)
+		return;
+	sub = w->router.vlan[m->port][f->vlan_outer];
+	if (!bp_is_subinterface(sub))
+		return;
+	f->vlan_outer = 0;
+	f->network = w->sub_network[sub - BP_MAX_INTERFACES];
 }
 
 /* The frame of an mbuf with a hint, as inspection identifies its connection. */

@@ -155,9 +155,10 @@ struct bp_worker {
 	struct bp_fdb fdb; /* by bridge */
 	uint8_t bridge_n[BP_MAX_BRIDGES];
 	uint8_t bridge_port[BP_MAX_BRIDGES][BP_MAX_PORTS];
-	uint8_t bridge_host[BP_MAX_BRIDGES]; /* number of its host interface, or BP_NO_PORT */
-	struct rte_mempool *pool;            /* for copies and mirrored frames */
-	struct rte_node *mqtt_node;          /* source of mirrored frames; set by that node */
+	uint8_t bridge_host[BP_MAX_BRIDGES];       /* number of its host interface, or BP_NO_PORT */
+	uint8_t sub_network[BP_MAX_SUBINTERFACES]; /* as `network` */
+	struct rte_mempool *pool;                  /* for copies and mirrored frames */
+	struct rte_node *mqtt_node;                /* source of mirrored frames; set by that node */
 	/* start and stop */
 	unsigned index; /* 0.. */
 	unsigned lcore;
