@@ -6,6 +6,7 @@
 
 #include "dataplane/capture/capture.h"
 #include "dataplane/capture/capture_points.h"
+#include "dataplane/mqtt/segment_frame.h"
 #include "dataplane/mqtt/tcp_hint.h"
 #include "services/mqtt/inspect.h"
 #include "shm/rules/rule_state.h"
@@ -111,6 +112,24 @@ static void write_step(struct bp_trace_worker *t, const struct step *s, struct b
 	bp_capture_ring_commit(ring, ring->end);
 }
 
+/* As inspection identifies the connection of the frame. */
+static void set_network(const struct bp_worker *w, struct step *s, const struct rte_mbuf *m)
+{
+	struct bp_frame f;
+	uint16_t vlan;
+
+	if (m->port >= BP_MAX_PORTS)
+		return;
+	s->head.network = w->network[m->port];
+	if (bp_frame_link(s->bytes, s->head.n_bytes, &f) != BP_FRAME_TCP || f.vlan_outer == 0)
+		return;
+	vlan = f.vlan_outer;
+	f.network = s->head.network;
+	bp_forget_vlan(w, m, &f);
+	s->head.network = f.network;
+	s->head.subinterface = f.vlan_outer != vlan;
+}
+
 /* The beginning of the frame. */
 static void copy_bytes(const struct bp_trace_worker *t, struct step *s, const struct rte_mbuf *m)
 {
@@ -119,8 +138,7 @@ static void copy_bytes(const struct bp_trace_worker *t, struct step *s, const st
 	memcpy(s->bytes, rte_pktmbuf_mtod(m, const uint8_t *), n);
 	memset(s->bytes + n, 0, ((n + 7u) & ~7u) - n);
 	s->head.n_bytes = (uint16_t)n;
-	if (m->port < BP_MAX_PORTS)
-		s->head.network = t->capture->worker->network[m->port];
+	set_network(t->capture->worker, s, m);
 }
 
 static uint8_t port_of(uint16_t port)

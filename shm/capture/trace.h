@@ -30,8 +30,9 @@ struct bp_trace_step {
 	uint16_t event; /* enum bp_trace_event */
 	uint16_t n_bytes;
 	uint8_t n_next, n_counts, n_rules, n_alarms;
-	uint8_t network; /* of its input port, for MQTT inspection; as in struct bp_frame */
-	uint8_t pad[3];
+	uint8_t network;      /* of the frame, for MQTT inspection; as in struct bp_frame */
+	uint8_t subinterface; /* its VLAN is that of a subinterface: no part of the connection */
+	uint8_t pad[2];
 };
 
 /* Frames that the node enqueued to another. */

@@ -74,6 +74,7 @@ struct search {
 	const uint8_t *src, *dst;
 	unsigned address_len;
 	const struct bp_shm *shm;
+	unsigned worker;
 	json_t *found;
 };
 
@@ -94,7 +95,7 @@ static int visit(const struct bp_flow_view *v, void *arg)
 	struct search *s = arg;
 	char client[BP_TEXT_ADDRESS], broker[BP_TEXT_ADDRESS], id[65];
 
-	if (v->ip6 != s->f.ip6 || v->network_number != s->f.network ||
+	if (v->ip6 != s->f.ip6 || v->worker != s->worker || v->network_number != s->f.network ||
 		v->vlan_outer != s->f.vlan_outer || v->vlan_inner != s->f.vlan_inner ||
 		(!has_ends(s, v, true) && !has_ends(s, v, false)))
 		return 0;
@@ -112,16 +113,19 @@ static int visit(const struct bp_flow_view *v, void *arg)
 	return 1;
 }
 
-json_t *bp_trace_connection(
-	const struct bp_shm *shm, uint8_t network, const uint8_t *data, uint32_t n)
+json_t *bp_trace_connection(const struct bp_shm *shm, unsigned worker,
+	const struct bp_trace_step *step, const uint8_t *data)
 {
-	struct search s = {.shm = shm};
+	struct search s = {.shm = shm, .worker = worker};
 	struct timespec now;
 
 	/* the rest of the frame may be missing: its length is by the IP header */
-	if (bp_frame_parse(data, n, UINT16_MAX, &s.f) != BP_FRAME_TCP || shm->flows == NULL)
+	if (bp_frame_parse(data, step->n_bytes, UINT16_MAX, &s.f) != BP_FRAME_TCP ||
+		shm->flows == NULL)
 		return NULL;
-	s.f.network = network;
+	s.f.network = step->network;
+	if (step->subinterface)
+		s.f.vlan_outer = 0;
 	s.src = data + s.f.l3 + (s.f.ip6 ? BP_IP6_SRC : BP_IP4_SRC);
 	s.dst = data + s.f.l3 + (s.f.ip6 ? BP_IP6_DST : BP_IP4_DST);
 	s.address_len = s.f.ip6 ? 16 : 4;

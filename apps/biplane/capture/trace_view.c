@@ -163,8 +163,7 @@ static void explain(
 			json_object_set_new(step, "route", more);
 	}
 	if (strcmp(node, "mqtt") == 0) {
-		more = bp_trace_connection(
-			&s->view.shm, p->head.network, p->bytes, p->head.n_bytes);
+		more = bp_trace_connection(&s->view.shm, s->last, &p->head, p->bytes);
 		if (more != NULL)
 			json_object_set_new(step, "connection", more);
 	}
