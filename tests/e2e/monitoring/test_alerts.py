@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Alerts of real gateways, scraped by a real Prometheus; further ones are in test_prometheus.py."""
+"""Alerts of real gateways, scraped by a real Prometheus; further ones are in test_prometheus.py and test_routed.py."""
 
 import os
 import re
@@ -12,7 +12,8 @@ import time
 import pytest
 
 from conftest import config_for
-from lab import CLOUD, wait_until
+from frames import LOCAL_ETHERTYPE, Wire, ethernet
+from lab import CLOUD, MAC, port_devices, wait_until
 from peers import Publisher
 from prometheus import RULES, Prometheus, hasty
 
@@ -120,4 +121,29 @@ def test_alerts_of_alarms_and_connections(lab, gateway, redis, devices, tmp_path
         finally:
             os.kill(pid, signal.SIGCONT)
         p.quiet("BiplaneHeartbeatLost")
+    assert g.stop() == 0
+
+
+def test_alert_of_mbufs(lab, gateway, tmp_path):
+    """A port that sends 1 Mbit/s queues more frames than the pool has mbufs: af_xdp keeps the others for its fill ring."""
+    scheduled = {"port": "cloud", "link_rate": "1Mbps", "slot": "10ms", "queues": 2, "slot_queue_len": 16,
+                 "best_effort_queue_len": 4096, "handover_queue_len": 64}
+    g = gateway({"ports": port_devices("af_xdp", ("devices", "cloud")), "bridges": [{"name": "bridge0", "ports": ["devices", "cloud"]}],
+                 "mbufs": 512, "lcl": {"ports": [scheduled]}, "monitoring": {"listen": LISTEN}})
+    frames = [ethernet(MAC["cloud"], MAC["dev"], LOCAL_ETHERTYPE, bytes(46))] * 1000
+    with Prometheus(lab, tmp_path / "prometheus", LISTEN, rules=hasty(RULES.read_text())) as p:
+        wait_until("the evaluation of the rules", lambda: all(
+            r["health"] == "ok" for group in p.get("rules")["groups"] for r in group["rules"]), 30, 0.3)
+        assert p.value("biplane_mbufs_free / biplane_mbufs") > 0.2
+        p.quiet("BiplaneMbufsLow")
+        wire = Wire(lab, "dev")
+
+        def low():
+            wire.send(*frames)
+            return any(a["numa"] for a in p.alerts().get("BiplaneMbufsLow", ()))
+        try:
+            wait_until("alert BiplaneMbufsLow", low, 60, 0.1)
+        finally:
+            wire.close()
+        p.quiet("BiplaneMbufsLow")
     assert g.stop() == 0
