@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The alert rules: Prometheus accepts them, each alert fires in rules_test.yml, and they refer to metrics that exist:
-rules_test.py TREE."""
+"""The alert rules: Prometheus accepts them, each alert fires in rules_test.yml, and they refer to metrics and settings that
+exist: rules_test.py TREE."""
 
 import re
 import shutil
@@ -21,7 +21,22 @@ if not shutil.which("promtool"):
     print("no promtool: install the package prometheus (scripts/setup)")
     sys.exit(77)
 
+
+
+def settings():
+    """The sections and settings of the reference, such as mqtt.spool.max_size."""
+    found, section = set(), ""
+    for line in (tree / "docs/reference/configuration.md").read_text().splitlines():
+        if line.startswith("## "):
+            section = "" if line == "## General" else line[3:].replace("\\", "") + "."
+            found.add(section.rstrip("."))
+        elif m := re.match(r"\| `([^`]+)`", line):
+            found.add(section + m[1])
+    return found
+
+
 failures = []
+known = settings()
 rules = [r for g in yaml.safe_load(rules_file.read_text())["groups"] for r in g["rules"]]
 fired = set(re.findall(r'alertname="(\w+)"', test_file.read_text()))
 for r in rules:
@@ -30,6 +45,8 @@ for r in rules:
     if not {"summary", "description"} <= set(r["annotations"]) or r["labels"].get("severity") not in ("critical", "warning"):
         failures.append(f"{r['alert']}: summary, description and severity are expected")
     failures += [f"{r['alert']}: no metric {name}" for name in unknown_metrics(tree, r["expr"])]
+    failures += [f"{r['alert']}: no setting {name}" for name in re.findall(r"(?<!\$labels)(?<![\w.$])[a-z_]+(?:\[\])?(?:\.[a-z_]+)+", r["annotations"]["description"])
+                 if name not in known]
 with tempfile.TemporaryDirectory() as folder:
     shutil.copy(rules_file, folder)
     shutil.copy(test_file, folder)
