@@ -22,7 +22,7 @@ static const struct bp_top_column worker_columns[] = {{"WORKER", BP_TOP_AS_INTEG
 static const struct bp_top_column rule_columns[] = {{"RULE", BP_TOP_AS_TEXT, 0},
 	{"TOPIC", BP_TOP_AS_TEXT, 1}, {"MATCHES/S", BP_TOP_AS_SCALED, 0},
 	{"RAISED/S", BP_TOP_AS_SCALED, 1}, {"CLEARED/S", BP_TOP_AS_SCALED, 2},
-	{"NO-VALUE/S", BP_TOP_AS_SCALED, 3}, {"MATCHED", BP_TOP_AS_INTEGER, 4},
+	{"VALUE-MISSING/S", BP_TOP_AS_SCALED, 3}, {"MATCHED", BP_TOP_AS_INTEGER, 4},
 	{"RAISED", BP_TOP_AS_INTEGER, 5}, {NULL, BP_TOP_AS_TEXT, 0}};
 static const struct bp_top_column connection_columns[] = {{"CLIENT", BP_TOP_AS_TEXT, 0},
 	{"BROKER", BP_TOP_AS_TEXT, 1}, {"STATE", BP_TOP_AS_TEXT, 2},

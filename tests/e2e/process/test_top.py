@@ -127,7 +127,7 @@ def test_batch_prints_the_rates_of_all_sections(traffic):
     worker, = rows(text, "workers")
     assert 0 < float(worker["BUSY-%"]) <= 100 and scaled(worker["ALARMS/S"]) > 5
     rule, = rows(text, "rules")
-    assert rule["RULE"] == "overheat" and scaled(rule["RAISED/S"]) > 5
+    assert rule["RULE"] == "overheat" and scaled(rule["RAISED/S"]) > 5 and rule["VALUE-MISSING/S"] == "0"
     connection, = (r for r in rows(text, "connections") if scaled(r["PUBLISHES/S"]) > 5)
     assert connection["BROKER"] == f"{CLOUD}:1883" and connection["STATE"] == "open"
     assert {"port_rx-0-0", "mqtt"} & {r["NODE"] for r in rows(text, "nodes")} or len(rows(text, "nodes")) > 5
