@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -108,6 +109,8 @@ def test_orderly_end(lab, gateway, tmp_path, how):
 
 def test_a_second_instance_is_refused(lab, gateway):
     g = gateway(config_for())
+    # by their names: not "exe", by which biplane run starts the planes
+    assert {Path(f"/proc/{p['pid']}/comm").read_text() for p in g.status()["planes"]} == {"biplaned\n"}
     p = lab.run("gw", BIPLANE, "run", "-c", g.file, check=False)
     assert p.returncode != 0
     assert g.plane("data plane")["running"] and g.plane("control plane")["running"]
