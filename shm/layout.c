@@ -28,6 +28,7 @@ enum table {
 	T_SHARED,
 	T_COUNTERS,
 	T_PORT_STATS,
+	T_PORT_DROPS,
 	T_PORTS,
 	T_NODES,
 	T_FAULTS,
@@ -50,6 +51,7 @@ static const struct bp_table_shape own_shape[T_FIB] = {
 	[T_SHARED] = {"shared", sizeof(struct bp_shm_shared), BP_SEG_SHARED},
 	[T_COUNTERS] = {"counters", sizeof(struct bp_counters), BP_SEG_DATA},
 	[T_PORT_STATS] = {"port_stats", sizeof(struct bp_port_stats), BP_SEG_DATA},
+	[T_PORT_DROPS] = {"port_drops", sizeof(struct bp_port_drops), BP_SEG_DATA},
 	[T_PORTS] = {"ports", sizeof(struct bp_port_info), BP_SEG_DATA},
 	[T_NODES] = {"nodes", sizeof(struct bp_node_info), BP_SEG_DATA},
 	[T_FAULTS] = {"trouble", sizeof(struct bp_fault_row), BP_SEG_DATA},
@@ -93,7 +95,7 @@ static uint64_t version(unsigned t)
 	unsigned i;
 
 	if (t < T_SERVICES)
-		return t == T_COUNTERS ? counters_version() : LAYOUT;
+		return t == T_COUNTERS || t == T_PORT_DROPS ? counters_version() : LAYOUT;
 	s = service_of(t, &i);
 	return s->version ? s->version(i, LAYOUT) : LAYOUT;
 }
@@ -104,7 +106,7 @@ static void own_capacities(const struct bp_shm_capacities *c, uint64_t *z)
 
 	z[T_GLOBAL] = z[T_CONTROL] = z[T_SHARED] = 1;
 	z[T_COUNTERS] = c->workers + BP_COUNTER_ROWS_EXTRA;
-	z[T_PORT_STATS] = c->workers * BP_MAX_PORTS;
+	z[T_PORT_STATS] = z[T_PORT_DROPS] = c->workers * BP_MAX_PORTS;
 	z[T_PORTS] = c->ports;
 	z[T_NODES] = c->workers * BP_MAX_NODES;
 	z[T_FAULTS] = bp_fault_rows((uint32_t)c->ports, (uint32_t)c->workers);
@@ -160,6 +162,7 @@ static bool sizes_agree(const uint64_t *z)
 	uint64_t capture_ring;
 
 	if (workers == 0 || workers > BP_MAX_WORKERS || z[T_PORT_STATS] != workers * BP_MAX_PORTS ||
+		z[T_PORT_DROPS] != z[T_PORT_STATS] ||
 		z[T_COUNTERS] != workers + BP_COUNTER_ROWS_EXTRA ||
 		z[T_FAULTS] != bp_fault_rows((uint32_t)z[T_PORTS], (uint32_t)workers) ||
 		z[T_CP_FAULTS] != BP_FAULT_OF_CONTROLPLANE || z[T_PORTS] > BP_MAX_PORTS ||
@@ -355,6 +358,7 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 		.counter_rows = (uint32_t)z[T_COUNTERS],
 		.workers = (uint32_t)z[T_COUNTERS] - BP_COUNTER_ROWS_EXTRA,
 		.port_stats = p[T_PORT_STATS],
+		.port_drops = p[T_PORT_DROPS],
 		.ports = p[T_PORTS],
 		.nodes = p[T_NODES],
 		.faults = p[T_FAULTS],

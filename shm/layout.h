@@ -48,6 +48,7 @@
  *   counters     DP            struct bp_counters, one per worker, then the exception thread's, the
  *                              last the main thread's
  *   port_stats   DP worker     struct bp_port_stats, [worker * BP_MAX_PORTS + port]
+ *   port_drops   DP worker     struct bp_port_drops, [worker * BP_MAX_PORTS + port]
  *   ports        DP main       struct bp_port_info, one per port
  *   nodes        DP main       struct bp_node_info, [worker * BP_MAX_NODES + node]
  *   trouble      DP main       struct bp_fault_row, see shm/fault.h
@@ -202,6 +203,19 @@ struct bp_port_stats {
 	_Atomic uint64_t mac_moves, mac_moves_refused, mac_table_full;
 } __attribute__((aligned(64)));
 
+/*
+ * Drops of a port by reason: of frames that it received, or, where its queue or its driver is the
+ * reason, of those that it was to send. The counters of group DROP have them too, and those of
+ * frames without a port.
+ */
+#define BP_DROP_REASONS 128
+struct bp_port_drops {
+	uint64_t n[BP_DROP_REASONS]; /* by bp_drop_slot[]; written as struct bp_counters is */
+} __attribute__((aligned(64)));
+
+/* The index of each counter of group DROP in struct bp_port_drops. */
+extern const uint8_t bp_drop_slot[BP_C_COUNT];
+
 struct bp_port_info {
 	char name[BP_NAME_MAX + 1];
 	char device[128];
@@ -295,6 +309,7 @@ struct bp_shm {
 	struct bp_shm_shared *shared;
 	struct bp_counters *counters;
 	struct bp_port_stats *port_stats;
+	struct bp_port_drops *port_drops;
 	struct bp_port_info *ports;
 	struct bp_node_info *nodes;
 	struct bp_fault_row *faults;
@@ -375,6 +390,8 @@ static inline unsigned bp_shm_ports_in_use(const struct bp_shm *m)
 /* The sum of a counter over all rows. The rows grow meanwhile: sums of different counters are not
  * from one instant. */
 uint64_t bp_shm_counter(const struct bp_shm *m, bp_counter_t c);
+/* Those of a counter of group DROP that struct bp_port_drops has for a port, of all workers. */
+uint64_t bp_shm_port_drops(const struct bp_shm *m, unsigned port, bp_counter_t c);
 /* The ring of events of a worker; its writer opens it with bp_event_ring_open(). */
 static inline struct bp_event_ring bp_shm_events(const struct bp_shm *m, unsigned worker)
 {

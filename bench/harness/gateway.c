@@ -186,6 +186,7 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 
 	w->counters = &b->shm.counters[0];
 	w->port_stats = b->shm.port_stats;
+	w->port_drops = b->shm.port_drops;
 	w->shm = &b->shm;
 	w->pool = pool;
 	bp_worker_bridges(w, b->config);

@@ -33,7 +33,7 @@ static uint16_t drop_process(
 		/* A node that stored no reason must not make the sum wrong. */
 		if (unlikely(reason >= BP_C_COUNT || bp_counter_info[reason].group != BP_CG_DROP))
 			reason = BP_C_DROP_DRAINED_AT_SHUTDOWN;
-		bp_count(w, reason, 1);
+		bp_count_drops(w, bp_router_port(&w->router, m[i]->port), reason, 1);
 	}
 	if (unlikely(w->capture_drops))
 		capture(w, m, nb_objs);

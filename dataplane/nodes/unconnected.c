@@ -17,7 +17,9 @@ static uint16_t unconnected_process(
 	struct rte_mbuf **m = (struct rte_mbuf **)objs;
 
 	RTE_SET_USED(graph);
-	bp_count(w, BP_C_DROP_NO_NEXT_NODE, nb_objs);
+	for (uint16_t i = 0; i < nb_objs; i++)
+		bp_count_drops(
+			w, bp_router_port(&w->router, m[i]->port), BP_C_DROP_NO_NEXT_NODE, 1);
 	bp_capture_loss(w, BP_CAPTURE_INPUT_PORT, BP_C_DROP_NO_NEXT_NODE, m, nb_objs);
 	rte_pktmbuf_free_bulk(m, nb_objs);
 	return nb_objs;

@@ -33,7 +33,7 @@ static inline uint64_t bp_port_bytes(
 static inline void bp_port_drop(
 	struct bp_worker *w, uint16_t port, bp_counter_t reason, struct rte_mbuf **m, uint16_t n)
 {
-	bp_count(w, reason, n);
+	bp_count_drops(w, port, reason, n);
 	bp_stat_add(&w->port_stats[port].tx_dropped, n);
 	bp_capture_loss(w, port, reason, m, n);
 	rte_pktmbuf_free_bulk(m, n);

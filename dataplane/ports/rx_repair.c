@@ -65,7 +65,7 @@ static void lose(const struct bp_node_ctx *ctx, struct rte_mbuf *m, bp_counter_t
 	bp_stat_add(&st->rx_packets, 1);
 	bp_stat_add(&st->rx_bytes, len);
 	w->rx_frames++;
-	bp_count(w, reason, 1);
+	bp_count_drops(w, ctx->port, reason, 1);
 }
 
 static uint16_t restore_all_tags(const struct bp_node_ctx *ctx, struct rte_mbuf **m, uint16_t n)

@@ -192,6 +192,7 @@ static void reset_segment(struct bp_shm *shm)
 {
 	memset(shm->counters, 0, shm->counter_rows * sizeof(*shm->counters));
 	memset(shm->port_stats, 0, shm->workers * BP_MAX_PORTS * sizeof(*shm->port_stats));
+	memset(shm->port_drops, 0, shm->workers * BP_MAX_PORTS * sizeof(*shm->port_drops));
 	memset(shm->faults, 0, shm->fault_rows * sizeof(*shm->faults));
 	memset(shm->capture.status, 0, BP_CAPTURE_SLOTS * sizeof(*shm->capture.status));
 	memset(shm->nodes, 0, (size_t)shm->workers * BP_MAX_NODES * sizeof(*shm->nodes));

@@ -164,6 +164,7 @@ struct bp_worker {
 	unsigned lcore;
 	struct rte_graph *graph;
 	struct bp_shm *shm;
+	struct bp_port_drops *port_drops; /* this worker's row: [BP_MAX_PORTS] */
 	/* NULL: the worker uses the rules of the segment itself */
 	struct bp_ruleset_copies *ruleset_copies;
 	uint64_t rules_active;
@@ -196,6 +197,16 @@ static inline struct bp_node_ctx *bp_node_ctx(struct rte_node *node)
 static inline void bp_count(struct bp_worker *w, bp_counter_t c, uint64_t n)
 {
 	w->counters->v[c] += n;
+}
+
+/* Counts n dropped frames, by a counter of group DROP, for all ports and for one: the input port,
+ * or the output port if its queue or driver is the reason. port >= BP_MAX_PORTS: none. */
+static inline void bp_count_drops(
+	struct bp_worker *w, unsigned port, bp_counter_t reason, uint64_t n)
+{
+	bp_count(w, reason, n);
+	if (port < BP_MAX_PORTS)
+		w->port_drops[port].n[bp_drop_slot[reason]] += n;
 }
 
 /* For begin() of a service: registers a change that the worker applies between walks. */

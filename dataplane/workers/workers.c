@@ -36,6 +36,7 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 	w->doorbell.fd = -1;
 	w->counters = &shm->counters[index];
 	w->port_stats = &shm->port_stats[(size_t)index * BP_MAX_PORTS];
+	w->port_drops = &shm->port_drops[(size_t)index * BP_MAX_PORTS];
 	w->fdb = *fdb;
 	w->away.limit_ns =
 		c->monitoring.poll_gap_warning_ns ? c->monitoring.poll_gap_warning_ns : UINT64_MAX;

@@ -96,9 +96,9 @@ def data():
         "show/ports": {"ports": ports},
         "show/drops": {"rx": 1000000, "originated": 12, "tx": 999000, "drops": 112, "punted": 0, "terminated": 900, "difference": 0,
                        "balanced": True, "reasons": [
-                           {"reason": "no_output_port", "count": 81, "description": "no port of the bridge to send to"},
-                           {"reason": "ip_bad_checksum", "count": 31, "description": "wrong IPv4 header checksum"},
-                           {"reason": "hairpin", "count": 0, "description": "output port is the input port"}]},
+                           {"reason": "no_output_port", "count": 81, "ports": [{"port": PORTS[0], "count": 80}, {"port": PORTS[1], "count": 1}], "description": "no port of the bridge to send to"},
+                           {"reason": "ip_bad_checksum", "count": 31, "ports": [], "description": "wrong IPv4 header checksum"},
+                           {"reason": "hairpin", "count": 0, "ports": [], "description": "output port is the input port"}]},
         "show/rules": {"generation": 2, "loaded": utc(now - 9000), "rules": [
             rule("overheat", "plant/+/temperature", "json $.celsius", 80, 75, 34123, 22),
             rule("pressure", "plant/+/pressure", "json $.bar", 6.5, 6, 9120, 3),

@@ -142,6 +142,25 @@ static void read_drops(struct bp_metrics *m, const struct bp_metric *row)
 				bp_metric_load(&m->shm->ports[p], driver_loss[i].at));
 }
 
+/* Only what occurred: most reasons never do, and not at every port. */
+static void read_port_drops(struct bp_metrics *m, const struct bp_metric *row)
+{
+	(void)row;
+	for (bp_counter_t c = 0; c < BP_C_COUNT; c++) {
+		if (!bp_counter_info[c].name || bp_counter_info[c].group != BP_CG_DROP)
+			continue;
+		for (unsigned p = 0; next_port(m, &p); p++) {
+			const uint64_t n = bp_shm_port_drops(m->shm, p, c);
+
+			if (n != 0)
+				bp_metric_count(m,
+					BP_LABELS(port_label(m, p),
+						{"reason", bp_counter_info[c].name}),
+					n);
+		}
+	}
+}
+
 /* ---- the tables ---- */
 
 #define PORT(name_, unit_, member, help_)                                                          \
@@ -229,6 +248,14 @@ static const struct bp_metric frames[] = {
 		.read = read_drops,
 		.group = BP_CG_DROP,
 		.prefix = ""},
+	{.name = "port_drops",
+		.type = BP_METRIC_COUNTER,
+		.labels = "port,reason",
+		.help = "Dropped frames by port: those received on it, and with the reasons of a "
+			"full queue or a driver of the output port (tx_*, lcl_*_full) those that "
+			"it "
+			"was to send. A series begins with the first drop",
+		.read = read_port_drops},
 	GROUP("frames_terminated", "reason", TERMINATED, "",
 		"Frames addressed to biplane and processed there"),
 	GROUP("frames_punted", "class", PUNTED, "punted_", "Frames handed to the kernel, by class"),

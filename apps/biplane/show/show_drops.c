@@ -2,6 +2,7 @@
 #include "biplane/counters/general.h"
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
+#include "apps/biplane/text.h"
 
 static uint64_t group_sum(const struct bp_shm *m, bp_counter_group_t group)
 {
@@ -13,6 +14,23 @@ static uint64_t group_sum(const struct bp_shm *m, bp_counter_group_t group)
 	return sum;
 }
 
+/* The ports with drops for this reason. */
+static json_t *ports_of(const struct bp_shm *m, bp_counter_t reason)
+{
+	json_t *list = json_array();
+
+	for (unsigned p = 0; p < bp_show_ports_in_use(m); p++) {
+		const uint64_t n = bp_shm_port_drops(m, p, reason);
+
+		if (n != 0)
+			json_array_append_new(list,
+				json_pack("{so sI}", "port",
+					bp_text_json(m->ports[p].name, sizeof(m->ports[p].name)),
+					"count", (json_int_t)n));
+	}
+	return list;
+}
+
 static json_t *reasons(const struct bp_shm *m)
 {
 	json_t *list = json_array();
@@ -22,8 +40,9 @@ static json_t *reasons(const struct bp_shm *m)
 
 		if (i->group == BP_CG_DROP)
 			json_array_append_new(list,
-				json_pack("{ss sI ss}", "reason", i->name, "count",
-					(json_int_t)bp_shm_counter(m, c), "description", i->help));
+				json_pack("{ss sI so ss}", "reason", i->name, "count",
+					(json_int_t)bp_shm_counter(m, c), "ports",
+					ports_of(m, (bp_counter_t)c), "description", i->help));
 	}
 	return list;
 }
@@ -55,11 +74,29 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 		"balanced", difference == 0, "reasons", reasons(s->shm));
 }
 
+/* "devices 12, cloud 3" */
+static json_t *ports_text(const json_t *ports)
+{
+	json_t *text = json_string(""), *more;
+
+	for (size_t i = 0; i < json_array_size(ports); i++) {
+		const json_t *p = json_array_get(ports, i);
+
+		more = json_sprintf("%s%s%s %" JSON_INTEGER_FORMAT, json_string_value(text),
+			i != 0 ? ", " : "", json_string_value(json_object_get(p, "port")),
+			bp_show_int(p, "count"));
+		json_decref(text);
+		text = more;
+	}
+	return text;
+}
+
 static void print(const json_t *view, bool all, FILE *out)
 {
 	static const struct bp_column columns[] = {
 		{"reason", "REASON", 0},
 		{"count", "COUNT", 1},
+		{"ports", "PORTS", 0},
 		{"description", "DESCRIPTION", 0},
 		{NULL, NULL, 0},
 	};
@@ -70,8 +107,13 @@ static void print(const json_t *view, bool all, FILE *out)
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		json_t *row = json_array_get(list, i);
 
-		if (all || bp_show_int(row, "count"))
-			json_array_append(rows, row);
+		if (all || bp_show_int(row, "count")) {
+			json_t *line = json_copy(row);
+
+			json_object_set_new(
+				line, "ports", ports_text(json_object_get(row, "ports")));
+			json_array_append_new(rows, line);
+		}
 	}
 	bp_table_print(out, columns, rows, "no frames dropped");
 	json_decref(rows);
@@ -91,7 +133,7 @@ static void print(const json_t *view, bool all, FILE *out)
 
 const struct bp_show_view bp_show_drops = {
 	.name = "drops",
-	.summary = "dropped frames by reason, and the balance of all frames",
+	.summary = "dropped frames by reason and port, and the balance of all frames",
 	.collect = collect,
 	.print = print,
 };

@@ -78,6 +78,7 @@ def test_overview_shows_the_gateway(browser, stub):
     assert [c.text.split("\n")[0] for c in browser.all(".health li")] == [
         "Data plane", "Control plane", "Ports", "Forwarding tables", "Publisher"]
     browser.until(lambda: len(browser.rows("#page-overview .brief")) == 14, "12 alarms and 2 drop reasons")
+    assert any(row[-1] == f"{PORTS[0]} 80, {PORTS[1]} 1" for row in browser.rows("#page-overview .brief"))
     assert browser.errors() == []
 
 
@@ -167,7 +168,7 @@ def test_hostile_names_are_text(browser, stub):
         c = {**stub.data["show/connections"]["connections"][0], "client": f"10.8.0.{n}:1", "client_id": text, "not_inspected_reason": text,
              "transport": "tls", "tls": {"server_name": text, "alpn": text, "certificate": None, "certificate_names": None}}
         stub.data["show/connections"]["connections"].insert(0, c)
-        stub.data["show/drops"]["reasons"].append({"reason": text, "count": 5, "description": text})
+        stub.data["show/drops"]["reasons"].append({"reason": text, "count": 5, "ports": [{"port": text, "count": 5}], "description": text})
         stub.data["show/policy"]["rules"].append({**stub.data["show/policy"]["rules"][0], "name": text, "topic": text, "conditions": text})
         stub.data["show/rules"]["rules"].append({**stub.data["show/rules"]["rules"][0], "name": text, "filter": text})
     stub.data["status"]["faults"] = [{"fault": HOSTILE[0], "object": HOSTILE[1], "since": None, "description": HOSTILE[6]}]

@@ -132,7 +132,11 @@ def test_queries_of_the_dashboard_return_series(lab, gateway, prometheus, tmp_pa
     g = gateway(whole)
     p = prometheus()
     load = Load(lab, Expected(), rate=100)
+    wire = Wire(lab, "edge")
+    wire.send(ethernet(MAC["cloud"], MAC["edge"], LOCAL_ETHERTYPE, bytes(50)))  # for another station than the routed port
+    wire.close()
     load.go_on(500)
+    wait_until("a drop", lambda: p.value('biplane_port_drops_total{port="edge",reason="dst_mac_mismatch"}'))
     wait_until("two scrapes", lambda: (p.value("count_over_time(biplane_up[10s])") or 0) >= 3)
     empty, seen = [], 0
     for title, query in queries():

@@ -435,9 +435,9 @@ static void a_segment_without_our_tables_is_refused(void **state)
 
 static void tables_that_contradict_each_other_are_refused(void **state)
 {
-	static const char *const names[] = {"counters", "port_stats", "ports", "trouble", "nodes",
-		"events", "cp_events", "rules", "rule_stats", "rule_state", "alarm_ring",
-		"alarm_log", "alarm_latency", "flows", "reassembly", "adopt_requests",
+	static const char *const names[] = {"counters", "port_stats", "port_drops", "ports",
+		"trouble", "nodes", "events", "cp_events", "rules", "rule_stats", "rule_state",
+		"alarm_ring", "alarm_log", "alarm_latency", "flows", "reassembly", "adopt_requests",
 		"adopt_offers", "fib", "interfaces", "lpm4_root", "lpm6_root", "vrfs", "vrf_roots"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

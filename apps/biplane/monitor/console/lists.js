@@ -57,6 +57,7 @@ export function dropTable() {
       {key: "reason", label: "Reason", text: (row) => words(row.reason)},
       number("rate", "Rate", (row, v) => packetRate(v), {level: (row) => (row.rate > 0 ? "warn" : null)}),
       number("count", "Total"),
+      {key: "ports", label: "Ports", value: (row) => row.ports.map((p) => `${p.port} ${count(p.count)}`).join(", ") || NONE},
     ],
     id: (row) => row.reason,
     empty: "No frame was dropped.",

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "biplane/counters/general.h"
 #include "biplane/policy.h"
 #include "config/config.h"
 #include "config/segment.h"
@@ -112,6 +113,7 @@ static void fill_ports(struct bp_shm *shm)
 			atomic_store(&s->rx_packets, 100 + p + 10 * w);
 			atomic_store(&s->rx_bytes, 64 * (100 + p + 10 * w));
 			atomic_store(&s->tx_packets, 50 + p);
+			shm->port_drops[w * BP_MAX_PORTS + p].n[bp_drop_slot[BP_C_DROP_RUNT]] = p;
 		}
 	}
 	atomic_store(&shm->global->dp_ports, 3);

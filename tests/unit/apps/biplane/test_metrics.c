@@ -80,6 +80,7 @@ static void values_of_the_segment(void **state)
 		"biplane_port_rx_packets_total{port=\"cloud\"} 212",
 		"biplane_port_rx_bytes_total{port=\"cloud\"} 13568",
 		"biplane_drops_total{reason=\"driver_rx_missed\",port=\"lan\"} 72",
+		"biplane_port_drops_total{port=\"cloud\",reason=\"runt\"} 2",
 		"biplane_frames_received_total 636",
 		"biplane_frames_total{outcome=\"sent\"} 306",
 		"biplane_fault_active{fault=\"link_down\",object=\"cloud\"} 1",

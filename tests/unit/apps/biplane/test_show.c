@@ -136,6 +136,12 @@ static void drops_balance(void **state)
 	shm.counters[1].v[BP_C_FLOOD_COPY] = 1;
 	shm.counters[0].v[BP_C_DROP_TX_FULL] = 7;
 	shm.counters[1].v[BP_C_DROP_TX_FULL] = 5;
+	set_port(0, "devices");
+	set_port(1, "cloud");
+	atomic_store(&shm.global->dp_ports, 2);
+	shm.port_drops[0].n[bp_drop_slot[BP_C_DROP_TX_FULL]] = 7;
+	shm.port_drops[BP_MAX_PORTS + 1].n[bp_drop_slot[BP_C_DROP_TX_FULL]] =
+		4; /* one of no port */
 	shm.counters[1].v[BP_C_DROP_RUNT] = 3;
 	shm.counters[0].v[BP_C_CSE_ACK_FRAME] = 2;
 	shm.counters[1].v[BP_C_CSE_RESET] = 2;
@@ -155,8 +161,8 @@ static void drops_balance(void **state)
 
 	char *text = text_of(&bp_show_drops, json_incref(v), false);
 
-	assert_non_null(strstr(text, "tx_full     12  "));
-	assert_non_null(strstr(text, "runt         3  "));
+	assert_non_null(strstr(text, "tx_full     12  devices 7, cloud 4  TX"));
+	assert_non_null(strstr(text, "runt         3  -                   shorter"));
 	assert_null(strstr(text, "hairpin"));
 	assert_non_null(strstr(text,
 		"rx 100 + originated 10 = tx 83 + drops 15 + punted 10 + terminated 2: ok\n"));

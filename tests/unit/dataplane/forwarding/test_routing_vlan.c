@@ -151,6 +151,7 @@ static void a_subinterface_changes(void **state)
 	arrives(&r, ID);
 	set_sub(&r, SUB, A, ID, UP | BP_IF_NO_FORWARD4);
 	is_dropped(&r, in, BP_C_DROP_FORWARDING_OFF);
+	assert_int_equal(bp_shm_port_drops(&r.shm, A, BP_C_DROP_FORWARDING_OFF), 1);
 
 	set_sub(&r, SUB, A, ID + 1, UP); /* its number is of another VLAN, without neighbors */
 	is_punted(&r, ip4("10.4.0.2", 64, 46), BP_C_PUNT_NO_NEIGHBOR, BP_EX_OTHER);
@@ -231,6 +232,7 @@ static void no_headroom_for_a_tag(void **state)
 	assert_int_equal(rte_ring_enqueue(r.ports.in[A], m), 0);
 	rig_walk(&r);
 	assert_int_equal(rig_counter(&r, BP_C_DROP_VLAN_NO_HEADROOM), 1);
+	assert_int_equal(bp_shm_port_drops(&r.shm, A, BP_C_DROP_VLAN_NO_HEADROOM), 1);
 	rig_expect_none(&r, A);
 	rig_stop(&r);
 }

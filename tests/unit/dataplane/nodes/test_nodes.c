@@ -206,6 +206,8 @@ static void switch_drops_for_a_reason(void **state)
 	rig_walk(&r);
 	assert_int_equal(rig_counter(&r, BP_C_DROP_HAIRPIN), 1);
 	assert_int_equal(rig_counter(&r, BP_C_DROP_RUNT), 2);
+	assert_int_equal(bp_shm_port_drops(&r.shm, 0, BP_C_DROP_RUNT), 2);
+	assert_int_equal(bp_shm_port_drops(&r.shm, 0, BP_C_DROP_HAIRPIN), 1);
 	for (unsigned p = 0; p < 3; p++)
 		rig_expect_none(&r, p);
 	rig_stop(&r);
@@ -270,6 +272,8 @@ static void full_output_is_counted(void **state)
 	}
 	rig_walk(&r);
 	assert_int_equal(rig_counter(&r, BP_C_DROP_TX_FULL), 37);
+	assert_int_equal(bp_shm_port_drops(&r.shm, 1, BP_C_DROP_TX_FULL), 37);
+	assert_int_equal(bp_shm_port_drops(&r.shm, 0, BP_C_DROP_TX_FULL), 0);
 	assert_int_equal(r.shm.port_stats[1].tx_packets, RIG_DEPTH - 1);
 	assert_int_equal(r.shm.port_stats[1].tx_bytes, (RIG_DEPTH - 1) * sizeof(f));
 	assert_int_equal(r.shm.port_stats[1].tx_dropped, 37);
