@@ -123,7 +123,7 @@ static int decide_rss(const struct bp_offload_facts *f, enum bp_offload_word wor
 	const char *why = NULL;
 
 	if (f->fanout)
-		why = "the kernel shares its frames out (PACKET_FANOUT_HASH)";
+		why = "the kernel distributes the frames (PACKET_FANOUT_HASH)";
 	else if (f->no_rss && types != 0)
 		why = "its driver hashes by a key of its own, not by a symmetric one";
 	else if (types == 0)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The alert rules: Prometheus accepts them, each alert fires in rules_test.yml, and they refer to metrics and settings that
-exist: rules_test.py TREE."""
+exist, and the how-to has their severities and times: rules_test.py TREE."""
 
 import re
 import shutil
@@ -36,6 +36,7 @@ def settings():
 
 
 failures = []
+page = (tree / "docs/howto/prometheus-grafana.md").read_text()
 known = settings()
 rules = [r for g in yaml.safe_load(rules_file.read_text())["groups"] for r in g["rules"]]
 fired = set(re.findall(r'alertname="(\w+)"', test_file.read_text()))
@@ -47,6 +48,10 @@ for r in rules:
     failures += [f"{r['alert']}: no metric {name}" for name in unknown_metrics(tree, r["expr"])]
     failures += [f"{r['alert']}: no setting {name}" for name in re.findall(r"(?<!\$labels)(?<![\w.$])[a-z_]+(?:\[\])?(?:\.[a-z_]+)+", r["annotations"]["description"])
                  if name not in known]
+    time = re.sub(r"^(\d+)m$", r"\1 minute", r.get("for", "").replace("s", " s"))
+    row = re.search(rf"^\| `{r['alert']}` \| {r['labels']['severity']} \| .*$", page, re.M)
+    if not row or time not in row[0]:
+        failures.append(f"{r['alert']}: the how-to has no row with severity {r['labels']['severity']} and the time {time}")
 with tempfile.TemporaryDirectory() as folder:
     shutil.copy(rules_file, folder)
     shutil.copy(test_file, folder)
