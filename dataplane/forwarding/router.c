@@ -58,16 +58,17 @@ static void follow_vrf(struct bp_router *r, unsigned i)
 	}
 }
 
-/* Which VRF it was in is not known of an interface that the kernel does not have at present. */
-static void follow_vrf_table(struct bp_router *r, unsigned i, uint32_t flags)
+/* Whether it has changed. Which VRF it was in is not known of an interface that the kernel does not
+ * have at present. */
+static bool follow_vrf_table(struct bp_router *r, unsigned i, uint32_t flags)
 {
 	const uint32_t table =
 		atomic_load_explicit(&r->fib->interfaces[i].vrf_table, memory_order_relaxed);
 
 	if (likely(table == r->vrf_table[i]) || (table == 0 && !(flags & BP_IF_KERNEL)))
-		return;
+		return false;
 	r->vrf_table[i] = table;
-	r->vrf_tables_changed = true;
+	return true;
 }
 
 /* Applies the settings of the operator to interface i. */
@@ -78,7 +79,6 @@ static void follow_settings(struct bp_router *r, unsigned i, uint32_t flags)
 			    : flags & BP_IF_RPF_LOOSE ? BP_RPF_LOOSE
 						      : BP_RPF_OFF;
 	follow_vrf(r, i);
-	follow_vrf_table(r, i, flags);
 	r->any_no_forward6 |= (r->flags[i] & BP_IF_NO_FORWARD6) != 0;
 	r->source.any4 |= r->source.rpf4[i] != BP_RPF_OFF;
 	r->source.any6 |= r->source.rpf6[i] != BP_RPF_OFF;
@@ -116,6 +116,7 @@ static bool follow_tag(struct bp_router *r, unsigned i, bool present)
 void bp_router_refresh(struct bp_worker *w)
 {
 	struct bp_router *r = &w->router;
+	bool vrf_tables_changed = false;
 
 	if (!r->enabled)
 		return;
@@ -143,7 +144,10 @@ void bp_router_refresh(struct bp_worker *w)
 		r->rx_head[i] = up && !(flags & BP_IF_NO_FORWARD4) ? bp_ip4_expect(mac)
 								   : bp_ip4_expect_none();
 		follow_settings(r, i, flags);
+		vrf_tables_changed |= follow_vrf_table(r, i, flags);
 		r->tx_mac[i] = mac;
 		r->tx_mtu[i] = up ? atomic_load_explicit(&f->mtu, memory_order_relaxed) : 0;
 	}
+	if (unlikely(vrf_tables_changed && r->vrf_tables_changed != NULL))
+		r->vrf_tables_changed(w);
 }

@@ -20,6 +20,8 @@ struct bp_config_punt;
  */
 #define BP_RX_MAC_DOWN UINT64_MAX /* no MAC: its upper 16 bits are not 0 */
 
+struct bp_worker;
+
 struct bp_router {
 	bool enabled;
 	/*
@@ -58,8 +60,9 @@ struct bp_router {
 	 */
 	uint32_t flags[BP_ALL_INTERFACES];
 	bool any_no_forward6;
-	uint8_t rpf6;            /* enum bp_rpf of the configuration, for all interfaces */
-	bool vrf_tables_changed; /* until bp_networks_follow() */
+	uint8_t rpf6; /* enum bp_rpf of the configuration, for all interfaces */
+	/* called by bp_router_refresh() after a change of vrf_table; NULL: not needed */
+	void (*vrf_tables_changed)(struct bp_worker *w);
 	/* time of the last packet sent to the kernel for a redirect */
 	uint64_t redirect_ns[BP_ALL_INTERFACES];
 	struct bp_source_filter source;
@@ -107,7 +110,6 @@ static inline uint8_t bp_router_vrf(const struct bp_router *r, unsigned in)
 	return r->source.vrf[in];
 }
 
-struct bp_worker;
 struct rte_mbuf;
 
 /*

@@ -21,7 +21,6 @@ void bp_networks_follow(struct bp_worker *w)
 	struct bp_mqtt_worker *in = bp_mqtt_worker_of(w);
 	uint8_t network[BP_ALL_INTERFACES];
 
-	w->router.vrf_tables_changed = false;
 	if (in == NULL)
 		return;
 	bp_mqtt_worker_networks(in, w->router.vrf_table, network, BP_ALL_INTERFACES);

@@ -5,7 +5,7 @@
 struct bp_worker;
 
 /* Gives routed ports, VLAN subinterfaces and bridges with a host interface the network of their
- * VRF. After bp_router_refresh(), between two walks. */
+ * VRF. The router calls it, between two walks. */
 void bp_networks_follow(struct bp_worker *w);
 
 #endif

@@ -8,6 +8,7 @@
 #include <rte_cycles.h>
 
 #include "config/mqtt/settings.h"
+#include "dataplane/mqtt/networks.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/ports/queue_plan.h"
 #include "services/mqtt/inspect.h"
@@ -125,6 +126,7 @@ static int begin(void *state, struct bp_worker *w, char *err, size_t err_size)
 	bp_mqtt_worker_follow_rules(state, &w->rules);
 	bp_mqtt_worker_follow_time(state, &w->now_ns);
 	bp_mqtt_worker_follow_pauses(state, &w->away.resumed_ns);
+	w->router.vrf_tables_changed = bp_networks_follow;
 	bp_doorbell_watch(&w->doorbell, bp_shm_ring(w->shm, w->index));
 	/* without a fleet there are no requests */
 	if (w->shm->adopt_requests[w->index].capacity > BP_ADOPT_OFF_BYTES)

@@ -7,7 +7,6 @@
 #include <rte_cycles.h>
 
 #include "dataplane/capture/capture.h"
-#include "dataplane/mqtt/networks.h"
 #include "dataplane/service.h"
 #include "dataplane/workers/walk.h"
 
@@ -55,8 +54,6 @@ static void housekeeping(struct bp_worker *w)
 {
 	bp_capture_check(w);
 	bp_router_refresh(w);
-	if (unlikely(w->router.vrf_tables_changed))
-		bp_networks_follow(w);
 	bp_services_tick(w);
 	bp_doorbell_check(&w->doorbell);
 	if (w->index == 0)
