@@ -25,7 +25,8 @@
 /* The mark of a deleted key remains for this time, for writes of a gateway that was cut off. */
 #define DELETED_MS 60000u
 #define KNOWN_NS 300000000ull
-/* Requests that are read or wait for the states of alarms: further ones stay in their rings. */
+/* Requests of a worker without an answer. A worker has fewer, unless answers are too late for it.
+ */
 #define PENDING_MAX 1024u
 /* The worker waits no longer. */
 #define EXPIRED_NS 1000000000ull
@@ -55,7 +56,8 @@ struct bp_connections {
 	uint64_t holds_to[BP_MAX_WORKERS];  /* in the rings: those before are read */
 	uint64_t holds_lost;                /* of the counter */
 	struct waitings waiting;            /* oldest first */
-	unsigned n_pending;                 /* and those that are read */
+	unsigned n_pending[BP_MAX_WORKERS]; /* of a worker, with those that are read */
+	bool deferring;                     /* a ring is full: the scan tries again */
 	struct bp_hold_changes changes;
 	struct bp_hold_offers offers;
 	struct bp_fleet_connection_counters counters, shown; /* shown: in the segment */
@@ -251,7 +253,6 @@ static struct bp_export_sink sink_of(struct bp_connections *c)
 }
 
 static void answer_known(struct bp_connections *c);
-static void read_requests(void *arg);
 
 /* While Redis does not answer, changes are not queued: the first scan afterwards finds them. */
 static void scan(evutil_socket_t fd, short what, void *arg)
@@ -263,7 +264,6 @@ static void scan(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	answer_known(c);
-	read_requests(c); /* those that stayed in their rings */
 	if (!bp_fleet_state_ready(c->fleet))
 		return;
 	/* another server, or one that was restarted, may have less */
@@ -316,7 +316,7 @@ static bool answer(struct bp_connections *c, const struct waiting *w, bool exact
 static void end_waiting(struct bp_connections *c, struct waiting *w)
 {
 	TAILQ_REMOVE(&c->waiting, w, entry);
-	c->n_pending--;
+	c->n_pending[w->worker]--;
 	free(w);
 }
 
@@ -324,7 +324,7 @@ static void end_waiting(struct bp_connections *c, struct waiting *w)
 static void defer(struct bp_connections *c, struct waiting *w)
 {
 	c->counters.answers_deferred += !w->deferred;
-	w->deferred = true;
+	w->deferred = c->deferring = true;
 	if (bp_mono_ns() - w->read_ns < EXPIRED_NS)
 		return;
 	c->counters.not_answered++;
@@ -339,6 +339,7 @@ static void answer_known(struct bp_connections *c)
 	bool full[BP_MAX_WORKERS] = {false};
 	struct waiting *w, *next;
 
+	c->deferring = false;
 	if (!TAILQ_EMPTY(&c->waiting))
 		read_holds(c); /* another connection may have changed a hold since */
 	for (w = TAILQ_FIRST(&c->waiting); w != NULL; w = next) {
@@ -364,7 +365,7 @@ static void answer_later(
 
 	if (w == NULL) {
 		c->counters.not_answered++;
-		c->n_pending--;
+		c->n_pending[r->worker]--;
 		return;
 	}
 	*w = (struct waiting){.worker = r->worker,
@@ -375,7 +376,8 @@ static void answer_later(
 	if (n != 0)
 		memcpy(w->record, record, n);
 	TAILQ_INSERT_TAIL(&c->waiting, w, entry);
-	answer_known(c);
+	if (!c->deferring)
+		answer_known(c);
 }
 
 static void got(void *arg, const struct bp_fleet_value *v)
@@ -402,7 +404,11 @@ static void request(struct bp_connections *c, unsigned worker, const struct bp_c
 	char key[BP_CONNECTION_KEY_TEXT];
 
 	c->counters.requests++;
-	c->n_pending++;
+	if (c->n_pending[worker] == PENDING_MAX) {
+		c->counters.not_answered++;
+		return;
+	}
+	c->n_pending[worker]++;
 	if (bp_fleet_state_connected(c->fleet))
 		r = malloc(sizeof(*r));
 	if (r != NULL) {
@@ -471,7 +477,7 @@ static void read_requests(void *arg)
 		const void *p;
 		uint32_t size;
 
-		while (c->n_pending < PENDING_MAX && cursor < c->holds_to[w] &&
+		while (cursor < c->holds_to[w] &&
 			(p = bp_ring_peek(ring, &cursor, &size)) != NULL) {
 			struct bp_connection_key k;
 

@@ -52,9 +52,14 @@
 /* Of these, for one client address (BP_CLIENTS), so that a client that opens many connections, or
  * forges them, leaves some for others. */
 #define ASKED_CLIENT_MAX (ASKED_MAX / 4)
-/* The part of the ring that requests use: the control plane reads them when it has answered those
- * before, and reports of holds need the rest. */
+/* Requests of one worker without an answer, so that the control plane need not leave any in the
+ * ring, behind which reports of holds would wait; and the part of the ring that requests use. */
+#define OPEN_MAX 256u
 #define REQUESTS_PART 4u
+/* A request that waited for longer would be answered too late: under overload, those behind it
+ * would be, too. */
+#define ASK_BEFORE_NS (ANSWER_NS / 2)
+#define DEFERRED_MAX 256u /* of these, in one call */
 /* Answers in one call, and searches of those without an answer. */
 #define ANSWERS_MAX 16u
 /* Times that a record is asked for again which is behind what was seen, each after the time in
@@ -83,7 +88,8 @@ struct bp_fleet_worker {
 	uint64_t client_key;           /* for bp_hold_client() */
 	uint64_t cursor;               /* in the offers */
 	uint32_t first, n;             /* of `asked`, oldest first; answered ones too */
-	uint32_t deferred;             /* the last ones of these: not in the ring of requests yet */
+	uint32_t deferred;             /* the last ones of these: not requested yet */
+	uint32_t open;                 /* requests without an answer; at most n - deferred */
 	uint32_t again_first, n_again; /* of `again`, the same */
 	uint16_t of_client[BP_CLIENTS];
 	struct asked asked[ASKED_MAX];
@@ -153,14 +159,15 @@ bool bp_connection_key_of(
 	return true;
 }
 
-/* False: the part of the ring is full. */
+/* False: it has to wait. */
 static bool request(struct bp_mqtt_worker *in, const struct bp_connection_key *k)
 {
 	struct bp_ring *ring = in->fleet->requests;
 	uint64_t mark;
 	void *p;
 
-	if (bp_ring_used(ring) + sizeof(*k) > ring->capacity / REQUESTS_PART)
+	if (in->fleet->open >= OPEN_MAX ||
+		bp_ring_used(ring) + sizeof(*k) > ring->capacity / REQUESTS_PART)
 		return false;
 	p = bp_ring_reserve(ring, sizeof(*k), &mark);
 	if (p == NULL)
@@ -168,17 +175,8 @@ static bool request(struct bp_mqtt_worker *in, const struct bp_connection_key *k
 	memcpy(p, k, sizeof(*k));
 	bp_tally(in, BP_C_FLEET_ASKED);
 	bp_ring_commit(ring, mark);
+	in->fleet->open++;
 	return true;
-}
-
-/* Requests for which the ring had no space, in their order. */
-static void ask_deferred(struct bp_mqtt_worker *in)
-{
-	struct bp_fleet_worker *w = in->fleet;
-
-	while (w->deferred != 0 &&
-		request(in, &w->asked[(w->first + w->n - w->deferred) % ASKED_MAX].key))
-		w->deferred--;
 }
 
 void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
@@ -371,7 +369,23 @@ static bool ask_again(struct bp_mqtt_worker *in, struct bp_flow *f)
 	return true;
 }
 
-/* A full ring: the next tick tries again. */
+/* Requests that had to wait, in their order: those that still have time for an answer. */
+static void ask_deferred(struct bp_mqtt_worker *in)
+{
+	struct bp_fleet_worker *w = in->fleet;
+
+	for (unsigned i = 0; w->deferred != 0 && i < DEFERRED_MAX; i++) {
+		const struct asked *a = &w->asked[(w->first + w->n - w->deferred) % ASKED_MAX];
+		const struct bp_flow *f;
+
+		if (in->mono_ns + ASK_BEFORE_NS <= a->deadline && (f = find(in, &a->key)) != NULL &&
+			(f->marks & BP_MARK_ASKED) && !request(in, &a->key))
+			return;
+		w->deferred--;
+	}
+}
+
+/* If it has to wait, the next tick tries again. */
 static void ask_due(struct bp_mqtt_worker *in)
 {
 	struct bp_fleet_worker *w = in->fleet;
@@ -395,6 +409,7 @@ static void answer(struct bp_mqtt_worker *in, const struct bp_connection_key *k,
 	struct bp_connection_record r;
 	bp_counter_t result;
 
+	in->fleet->open -= in->fleet->open != 0;
 	if (f == NULL || !(f->marks & BP_MARK_ASKED)) {
 		bp_tally(in, BP_C_FLEET_LATE);
 		return;
@@ -502,7 +517,10 @@ void bp_fleet_tick(struct bp_mqtt_worker *in)
 			break;
 		bp_ring_release(w->offers, w->cursor);
 	}
-	ask_deferred(in);
-	ask_due(in);
 	give_up(in);
+	/* answers may be lost, and come too late */
+	if (w->open > w->n - w->deferred)
+		w->open = w->n - w->deferred;
+	ask_due(in);
+	ask_deferred(in);
 }

@@ -128,7 +128,7 @@
 	X(FLEET_ASK_CLIENT, CONNECTION, "connections_fleet_requests_client",                       \
 		"not requested: too many requests of this client address without an answer")       \
 	X(FLEET_ASK_DEFERRED, CONNECTION, "connections_fleet_requests_deferred",                   \
-		"requests that waited until the ring to the control plane had space")              \
+		"requests that waited until others of the worker were answered")                   \
 	X(FLEET_ADOPTED, CONNECTION, "connections_fleet_adopted",                                  \
 		"connections adopted from another gateway of the fleet")                           \
 	X(FLEET_NOT_FOUND, CONNECTION, "connections_fleet_not_found",                              \

@@ -16,6 +16,7 @@
 #include "tests/unit/services/mqtt/fleet_steps.h"
 
 #define MOVED 10000u
+#define BOUND 256u /* requests of a worker without an answer */
 
 struct gateway {
 	struct rig *rig;
@@ -106,17 +107,22 @@ static uint64_t ended(void)
 	       rig_count(&two, BP_C_FLEET_ASK_FULL);
 }
 
-/* Answers that have waited for space in the ring. */
-static json_int_t deferred(const struct gateway *g)
+static json_int_t counted(const struct gateway *g, const char *counter)
 {
 	json_t *status = json_object();
 	json_int_t n;
 
 	bp_connections_status(g->connections, status);
 	n = json_integer_value(
-		json_object_get(json_object_get(status, "fleet_connections"), "answers_deferred"));
+		json_object_get(json_object_get(status, "fleet_connections"), counter));
 	json_decref(status);
 	return n;
+}
+
+/* Answers that have waited for space in the ring. */
+static json_int_t deferred(const struct gateway *g)
+{
+	return counted(g, "answers_deferred");
 }
 
 /* The worker is slower than Redis: answers wait for space in its ring, and none is lost. The
@@ -137,7 +143,8 @@ static void answers_wait_for_the_ring(void **state)
 	while (!bp_fleet_state_connected(g->state))
 		event_base_loop(f->base, EVLOOP_ONCE);
 	while (asked < n || deferred(g) == 0) {
-		void *p = asked < n ? bp_ring_reserve(requests, sizeof(k), &mark) : NULL;
+		const bool may = asked < n && asked < bp_ring_used(offers) / each + BOUND;
+		void *p = may ? bp_ring_reserve(requests, sizeof(k), &mark) : NULL;
 
 		if (p != NULL) {
 			k.client_port = (uint16_t)++asked;
@@ -153,6 +160,34 @@ static void answers_wait_for_the_ring(void **state)
 		event_base_loop(f->base, EVLOOP_NONBLOCK);
 	}
 	assert_true(deferred(g) > 0 && deferred(g) <= 100 + 1);
+}
+
+/* Reports of holds come behind requests in the ring, which may be of a worker that ignores the
+ * bound: the control plane leaves none there. */
+static void requests_do_not_stay_in_the_ring(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[1];
+	struct bp_ring *requests = &two.shm.adopt_requests[0];
+	struct bp_connection_key k = {
+		.client_ip = {10}, .broker_ip = {192, 0, 2, 1}, .broker_port = 1883};
+	uint64_t mark;
+
+	while (!bp_fleet_state_connected(g->state))
+		event_base_loop(f->base, EVLOOP_ONCE);
+	while (k.client_port < 1200) {
+		void *p = bp_ring_reserve(requests, sizeof(k), &mark);
+
+		assert_non_null(p);
+		k.client_port++;
+		memcpy(p, &k, sizeof(k));
+		bp_ring_commit(requests, mark);
+	}
+	while (counted(g, "requests") == 0)
+		event_base_loop(f->base, EVLOOP_ONCE);
+	assert_int_equal(counted(g, "requests"), 1200);
+	assert_int_equal(counted(g, "not_answered"), 1200 - 1024);
+	assert_int_equal(bp_ring_used(requests), 0);
 }
 
 static void all_are_adopted(void **state)
@@ -189,6 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(all_are_adopted, setup, teardown),
 		cmocka_unit_test_setup_teardown(answers_wait_for_the_ring, setup, teardown),
+		cmocka_unit_test_setup_teardown(requests_do_not_stay_in_the_ring, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -729,41 +729,70 @@ static void publish_from(uint32_t first, uint32_t end, bool ip6)
 	}
 }
 
-/* Requests for which the ring has no space wait for it, in their order, without an answer. */
-static void requests_wait_for_the_ring(void **state)
+#define OPEN_MAX 256u /* as in fleet_adopt.c */
+
+/* Requests beyond those that may be without an answer wait, in their order. */
+static void requests_wait_for_answers(void **state)
 {
 	struct bp_connection_key k;
-	uint64_t part, asked;
 	unsigned n = 0;
 
 	(void)state;
 	configure = many_connections;
 	open_fleet();
 	configure = NULL;
-	part = two.shm.adopt_requests[0].capacity / 4;
 	publish_from(0, 1200, false);
-	asked = rig_count(&two, BP_C_FLEET_ASKED);
-	assert_true(bp_ring_used(&two.shm.adopt_requests[0]) <= part);
-	assert_int_equal(asked, part / (sizeof(k) + 8));
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ASK_DEFERRED), 1200 - asked);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), OPEN_MAX);
+	assert_true(
+		bp_ring_used(&two.shm.adopt_requests[0]) <= two.shm.adopt_requests[0].capacity / 4);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASK_DEFERRED), 1200 - OPEN_MAX);
 	bp_mqtt_worker_tick(two.in, two.mono_ns);
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), asked);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), OPEN_MAX);
 	for (; request(&k); n++) {
 		assert_int_equal(k.client_ip[2] << 8 | k.client_ip[3], n + 1);
-		bp_mqtt_worker_tick(two.in, two.mono_ns);
+		offer_bytes(BP_ADOPT_NOT_FOUND, &k, NULL, 0);
 	}
 	assert_int_equal(n, 1200);
-	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 1200);
-	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 0);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_NOT_FOUND), 1200);
 	/* those that were given up are not requested later */
 	publish_from(1200, 2400, false);
 	rig_advance(&two, 1000000000);
-	for (unsigned i = 0; i < 2400 / 16; i++)
+	for (unsigned i = 0; i < 1200 / 16; i++)
 		bp_mqtt_worker_tick(two.in, two.mono_ns);
-	assert_int_equal(rig_count(&two, BP_C_FLEET_TIMEOUT), 2400);
-	while (request(&k)) {
-	}
+	assert_int_equal(rig_count(&two, BP_C_FLEET_TIMEOUT), 1200);
+	for (n = 0; request(&k); n++)
+		;
+	assert_int_equal(n, OPEN_MAX);
 	bp_mqtt_worker_tick(two.in, two.mono_ns);
+	assert_false(request(&k));
+	/* an answer that was lost is not missed after this time */
+	publish_from(2400, 2400 + OPEN_MAX, false);
+	for (n = 0; request(&k); n++)
+		;
+	assert_int_equal(n, OPEN_MAX);
+	close_fleet();
+}
+
+/* More requests than the fleet answers: those that would be answered too late make way. */
+static void late_requests_make_way(void **state)
+{
+	struct bp_connection_key k;
+
+	(void)state;
+	configure = many_connections;
+	open_fleet();
+	configure = NULL;
+	publish_from(0, 1200, false);
+	assert_true(request(&k));
+	rig_advance(&two, 600000000);
+	publish_from(1200, 1201, false);
+	for (unsigned i = 0; i < 8; i++)
+		bp_mqtt_worker_tick(two.in, two.mono_ns);
+	offer_bytes(BP_ADOPT_NOT_FOUND, &k, NULL, 0);
+	for (unsigned i = 1; i <= OPEN_MAX; i++) {
+		assert_true(request(&k));
+		assert_int_equal(k.client_ip[2] << 8 | k.client_ip[3], i < OPEN_MAX ? i + 1 : 1201);
+	}
 	assert_false(request(&k));
 	close_fleet();
 }
@@ -951,7 +980,8 @@ int main(void)
 		cmocka_unit_test(conflict),
 		cmocka_unit_test(hostile_answers),
 		cmocka_unit_test(damaged_ring),
-		cmocka_unit_test(requests_wait_for_the_ring),
+		cmocka_unit_test(requests_wait_for_answers),
+		cmocka_unit_test(late_requests_make_way),
 		cmocka_unit_test(requests_are_bounded),
 		cmocka_unit_test(requests_of_a_client_are_bounded),
 		cmocka_unit_test(qos2_in_flight),
