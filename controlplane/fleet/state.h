@@ -101,6 +101,8 @@ bool bp_fleet_state_get(struct bp_fleet_state *s, const char *key,
  * use the state. */
 #define BP_FLEET_ENTRIES_PAGE 256u
 #define BP_FLEET_ENTRY_ID_MAX 48u
+/* Bytes of an entry, as a text: a longer one is not of a gateway, and has none here. */
+#define BP_FLEET_ENTRY_MAX "64"
 bool bp_fleet_state_get_entries(struct bp_fleet_state *s, const char *stream, const char *after,
 	void (*got)(void *arg, const struct bp_fleet_value *v), void *arg);
 

@@ -106,8 +106,9 @@ void bp_fleet_on_down(void *arg, enum bp_fleet_error why, const char *text)
  * values of higher ones remain those of their owners. */
 static void refuse_epoch(struct bp_fleet_state *s, bool exhausted)
 {
-	const char *text = exhausted ? "the counter of epochs in Redis is at its maximum"
-				     : "the epoch of a value is far above the counter in Redis";
+	const char *text =
+		exhausted ? "the counter of epochs in Redis is at its maximum, or is no number"
+			  : "the epoch of a value is far above the counter in Redis";
 
 	if (s->epoch == 0) {
 		bp_redis_link_fail(s->link, BP_FLEET_ERROR_EPOCH, text);

@@ -45,11 +45,14 @@ _Static_assert(BP_FLEET_COUNTER_AHEAD == 1048576, "the scripts have it as a text
  * last writes, learns the number from the processes that have one. The counter ends at its maximum,
  * so no process gets the number of another one; those that have a number keep it. The second number
  * is of a value that anybody may have written: it does not move the counter far. A counter that is
- * not a number fails each comparison.
+ * no number, or NaN, which fails each comparison, is at its end.
  */
 #define EPOCH_SCRIPT                                                                               \
-	"local n = tonumber(redis.call('GET', KEYS[1]) or '0')\n"                                  \
+	"local got = redis.pcall('GET', KEYS[1])\n"                                                \
 	"local own, above = tonumber(ARGV[1]), tonumber(ARGV[2])\n"                                \
+	"local n = nil\n"                                                                          \
+	"if not got then n = 0 elseif type(got) == 'string' then n = tonumber(got) end\n"          \
+	"if n == nil then return ARGV[3] == '1' and 0 or own end\n"                                \
 	"if n < own then n = own end\n"                                                            \
 	"if ARGV[3] == '1' then\n"                                                                 \
 	"  if above > n + " COUNTER_AHEAD " then return -1 end\n"                                  \
@@ -60,8 +63,19 @@ _Static_assert(BP_FLEET_COUNTER_AHEAD == 1048576, "the scripts have it as a text
 	"end\n"                                                                                    \
 	"redis.call('SET', KEYS[1], string.format('%.0f', n))\n"                                   \
 	"return own\n"
-enum { SCRIPT_PUT, SCRIPT_EPOCH };
-const char *const bp_fleet_scripts[] = {PUT_SCRIPT, EPOCH_SCRIPT, NULL};
+/*
+ * KEYS: a stream. ARGV: where to begin, and a number of entries. An entry that no gateway has
+ * written may have any number of fields, of any length: only its id is returned.
+ */
+#define ENTRIES_SCRIPT                                                                             \
+	"local all = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])\n"              \
+	"for _, e in ipairs(all) do\n"                                                             \
+	"  if #e[2] ~= 2 or #e[2][1] > 16 or #e[2][2] > " BP_FLEET_ENTRY_MAX                       \
+	" then e[2] = {} end\n"                                                                    \
+	"end\n"                                                                                    \
+	"return all\n"
+enum { SCRIPT_PUT, SCRIPT_EPOCH, SCRIPT_ENTRIES };
+const char *const bp_fleet_scripts[] = {PUT_SCRIPT, EPOCH_SCRIPT, ENTRIES_SCRIPT, NULL};
 
 /* ---- commands ---- */
 
@@ -139,8 +153,9 @@ static void send_get(struct bp_fleet_state *s, const struct bp_fleet_op *op)
 	const int n = snprintf(page, sizeof(page), "%u", BP_FLEET_ENTRIES_PAGE);
 
 	bp_redis_link_send(s->link, 6,
-		(const struct iovec[]){WORD("XRANGE", 6), WORD(key.text, key.len),
-			WORD(op->value, op->len), WORD("+", 1), WORD("COUNT", 5),
+		(const struct iovec[]){WORD("EVALSHA", 7),
+			WORD(bp_redis_link_script(s->link, SCRIPT_ENTRIES), BP_REDIS_SHA_LEN),
+			WORD("1", 1), WORD(key.text, key.len), WORD(op->value, op->len),
 			WORD(page, (size_t)n)});
 }
 

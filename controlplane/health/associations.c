@@ -264,6 +264,8 @@ static void put_done(void *arg, enum bp_fleet_result result)
 			n->moved = false;
 		} else {
 			n->generation = 0;
+			/* the stream may be refused: the record is more important */
+			n->moved = n->moved && result != BP_FLEET_LOST;
 			if (result == BP_FLEET_SUPERSEDED)
 				compare(a, p->slot);
 		}

@@ -24,7 +24,9 @@ static void put(struct bp_worker *w, enum bp_exception_class class, unsigned int
 
 	if (likely(taken == n))
 		return;
-	bp_count_drops(w, interface, BP_C_DROP_PUNT_QUEUE_ROUTING + class, n - taken);
+	for (unsigned i = taken; i < n; i++)
+		bp_count_drops(w, bp_router_port(&w->router, m[i]->port),
+			BP_C_DROP_PUNT_QUEUE_ROUTING + class, 1);
 	bp_capture_loss(w, BP_CAPTURE_INPUT_PORT, BP_C_DROP_PUNT_QUEUE_ROUTING + class, m + taken,
 		(uint16_t)(n - taken));
 	rte_pktmbuf_free_bulk(m + taken, n - taken);

@@ -107,5 +107,5 @@ void bp_doctor_item_capabilities(const struct bp_doctor *d, struct bp_report *r)
 		return;
 	program[len] = '\0';
 	bp_report_do(
-		item, "sudo setcap %s+ep %s  # or use the systemd units, or root", text, program);
+		item, "sudo setcap %s+ep '%s'  # or use the systemd units, or root", text, program);
 }

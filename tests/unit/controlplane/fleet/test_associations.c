@@ -834,6 +834,9 @@ static void silent_session_is_taken(void **state)
 				  "123456789012345678901234567890");
 	test_redis_cli(
 		&f->redis, "--user biplane --pass SECRET xadd biplane:plant:phd-moves '*' a b c d");
+	/* more values than an answer may have */
+	test_redis_cli(&f->redis,
+		"--user biplane --pass SECRET xadd biplane:plant:phd-moves '*' $(seq 6000)");
 	associated(f, 1, 3);
 	send_aarq(one, 3, 400);
 	RUN_UNTIL(f, counted(two)->taken == 2);

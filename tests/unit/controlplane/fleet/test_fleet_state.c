@@ -638,8 +638,8 @@ static void set_counter(struct fixture *f, const char *text)
  * one go on with it. */
 static void exhausted_epochs(void **state)
 {
-	static const char *const beyond[] = {
-		"70368744177664", "70368744177665", "9223372036854775807", "1e300", "inf", "nan"};
+	static const char *const beyond[] = {"70368744177664", "70368744177665",
+		"9223372036854775807", "1e300", "inf", "nan", "x"};
 	struct fixture *f = *state;
 	uint64_t last;
 

@@ -208,7 +208,7 @@ static void not_root(void **state)
 	fake_file(f, "Name:\tb\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n",
 		"/proc/self/status");
 	expect(f, "capabilities", "fail",
-		"setcap cap_net_admin,cap_net_raw+ep /"); /* of the program that runs */
+		"setcap cap_net_admin,cap_net_raw+ep '/"); /* of the program that runs */
 	expect(f, "memory lock limit", "fail", "memlock unlimited");
 	/* net_admin (12), net_raw (13), ipc_lock (14) */
 	fake_file(f, "Name:\tb\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000007000\n",
