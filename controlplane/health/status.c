@@ -32,6 +32,7 @@ static void of_associations(uint64_t *v, const struct bp_phd_manager_counts *n)
 {
 	SET(AARQ, load(&n->aarq));
 	SET(AARE_REPEATED, load(&n->repeats));
+	SET(AARQ_LATE, load(&n->late));
 	SET(ACCEPTED, load(&n->aare[BP_PHD_ACCEPTED]));
 	SET(ACCEPTED_UNKNOWN, load(&n->aare[BP_PHD_ACCEPTED_UNKNOWN_CONFIG]));
 	SET(REJECTED_PERMANENT, load(&n->aare[BP_PHD_REJECTED_PERMANENT]));

@@ -102,6 +102,7 @@ struct bp_phd_manager_counts {
 	_Atomic uint64_t aarq;                                 /* that could be read */
 	_Atomic uint64_t aare[BP_PHD_UNSUPPORTED_VERSION + 1]; /* by enum bp_phd_result */
 	_Atomic uint64_t repeats; /* AARQs and configuration reports answered once more */
+	_Atomic uint64_t late;    /* repeated AARQs after a report; ignored */
 	_Atomic uint64_t rejected_address, rejected_rate, rejected_full, rejected_layouts,
 		rejected_unauthorized;
 	_Atomic uint64_t configs_accepted, configs_refused;

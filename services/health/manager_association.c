@@ -238,6 +238,9 @@ void bp_phd_mds_received(
 
 /* A device without an answer repeats its request three times, 10 s apart. */
 #define REPEAT_NS 30000000000ull
+/* AARQs of this time without a report may all be late; the next of a device that waits comes 10 s
+ * after the one before. */
+#define LATE_NS 5000000000ull
 
 static uint32_t protocol_chosen(const struct bp_phd_association *i)
 {
@@ -416,8 +419,7 @@ static void associate_new(struct bp_phd_manager *m, const struct bp_phd_peer *fr
 		bp_phd_wait(m, slot, BP_PHD_WAIT_CONFIG);
 }
 
-/* Responses over UDP may be lost: the same bytes from the same address, and no measurement
- * since. */
+/* Over UDP, responses may be lost, and requests late: the same bytes from the same address. */
 static bool is_repeat(const struct bp_phd_manager *m, uint32_t slot, uint64_t hash)
 {
 	const struct bp_phd_session *s = bp_phd_session_at(m, slot);
@@ -425,13 +427,30 @@ static bool is_repeat(const struct bp_phd_manager *m, uint32_t slot, uint64_t ha
 
 	return s->transport == BP_PHD_TRANSPORT_UDP && s->aarq_hash == hash &&
 	       (state == BP_PHD_WAITING || state == BP_PHD_OPERATING) &&
-	       m->now_ns - s->opened_ns < REPEAT_NS && s->reports == 0;
+	       m->now_ns - s->opened_ns < REPEAT_NS;
+}
+
+/* Whether a repeated AARQ of a session with reports is of a device that still has its association:
+ * it knows the response, and the AARQ was late (in the network, or in our socket). A device that
+ * has lost its association sends AARQs and no reports. An ABRT to the former would make it
+ * associate again and repeat a report that the CSE has, without words to recognize it; a response
+ * to the latter would make its first report look like a repetition. */
+static bool is_late(struct bp_phd_manager *m, uint32_t slot, uint32_t reports)
+{
+	struct bp_phd_note *n = &m->note[slot];
+
+	if (n->late_reports != reports) {
+		n->late_reports = reports;
+		n->late_ns = m->now_ns;
+	}
+	return m->now_ns - n->late_ns < LATE_NS;
 }
 
 void bp_phd_associate(struct bp_phd_manager *m, const struct bp_phd_peer *from, uint32_t slot,
 	const struct bp_phd_apdu *a, uint64_t hash, uint64_t unix_ns)
 {
 	const struct bp_phd_session *s;
+	uint32_t reports;
 
 	bp_phd_count(&m->counts->aarq);
 	if (slot == BP_PHD_NONE) {
@@ -440,11 +459,15 @@ void bp_phd_associate(struct bp_phd_manager *m, const struct bp_phd_peer *from, 
 		return;
 	}
 	s = bp_phd_session_at(m, slot);
-	if (!is_repeat(m, slot, hash)) { /* rules 6.8, 8.8, 9.8 */
+	reports = s->reports;
+	if (!is_repeat(m, slot, hash) || (reports != 0 && !is_late(m, slot, reports))) {
+		/* rules 6.8, 8.8, 9.8 */
 		bp_phd_abort(m, slot, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_FAULT);
 		return;
 	}
-	bp_phd_count(&m->counts->repeats);
+	bp_phd_count(reports != 0 ? &m->counts->late : &m->counts->repeats);
+	if (reports != 0)
+		return;
 	answer(m, from,
 		bp_phd_state_at(m, slot) == BP_PHD_OPERATING && s->config_hash == 0
 			? BP_PHD_ACCEPTED

@@ -41,6 +41,8 @@ struct bp_phd_note {
 	uint32_t address;      /* row of addresses */
 	uint32_t idle_reports; /* number of reports at the last check, */
 	uint64_t idle_ns;      /* and when there was another one last */
+	uint32_t late_reports; /* number of reports at the first repeated AARQ since a report, */
+	uint64_t late_ns;      /* and its time */
 };
 
 struct bp_phd_queue {

@@ -117,6 +117,7 @@ void bp_phd_index_add(struct bp_phd_manager *m, uint32_t slot, uint32_t connecti
 
 	n->known = true;
 	n->connection = connection;
+	n->late_reports = 0;
 	n->address = row_take(m, s->address);
 	bp_phd_association_confirmed(m, s);
 	bp_index_add(&m->by_system, bp_phd_system_hash(m, s->system_id), slot);

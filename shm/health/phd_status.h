@@ -29,6 +29,8 @@
 	X(AARQ, ASSOCIATIONS, TOTAL, "requested", "association requests (AARQ)")                   \
 	X(AARE_REPEATED, ASSOCIATIONS, TOTAL, "repeated",                                          \
 		"association requests and configuration reports answered again")                   \
+	X(AARQ_LATE, ASSOCIATIONS, TOTAL, "late",                                                  \
+		"repeated association requests that arrived after a report; ignored")              \
 	X(ACCEPTED, ASSOCIATIONS, TOTAL, "accepted", "accepted, configuration known")              \
 	X(ACCEPTED_UNKNOWN, ASSOCIATIONS, TOTAL, "accepted_unknown",                               \
 		"accepted, configuration requested")                                               \

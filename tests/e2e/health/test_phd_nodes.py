@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -168,6 +169,31 @@ def test_loss_and_errors(routed_lab, hugepages, tmp_path):
         all_stored_once(said, lines, summary)
         counts = grown(router, before)
         assert counts["phd_duplicates"] > 100 and counts["cse_busy"] > 50 and said["answers_dropped"] > 50
+        router.balanced()
+
+
+def test_late_repetitions_of_the_association(routed_lab, hugepages, tmp_path):
+    """The control plane reads two association requests of each device at once. The second one is the repetition of the
+    first, and possibly arrives after the first report: the association remains, and each measurement is stored once."""
+    with running_router(routed_lab, tmp_path, health_devices=phd(tmp_path)) as router, \
+            Sink(routed_lab, "--drop-answers", "20", "--instances-only") as sink:
+        _, lines, _ = simulate(routed_lab, "--device", "oximeter", "--count", 200, "--reports", 1, *CONFIRMED)  # creates the containers
+        first = f"0022092258{next(_devices) - 1:02x}0000"
+        control_plane, before = router.plane("control plane")["pid"], router.counters()
+        sim = routed_lab.popen("left", SIM, "--to", f"{own('left')}:6024", "--report-file", "-", "--system-id", first,
+                               "--device", "oximeter", "--count", 200, "--reports", 10, *CONFIRMED, stdout=subprocess.PIPE)
+        os.kill(control_plane, signal.SIGSTOP)
+        try:
+            time.sleep(0.9)  # the devices repeat their requests after 0.5 s
+        finally:
+            os.kill(control_plane, signal.SIGCONT)
+        out, _ = sim.communicate(timeout=60)
+        *more, summary = [json.loads(line) for line in out.splitlines()]
+        assert sim.returncode == 0 and summary["answered"] == 2000, summary
+        assert summary["aborted"] == 0 and summary["associations"] == 200, summary
+        assert stored(sink.report()["tree"]) == measured(lines + more)
+        counts = grown(router, before)
+        assert counts["phd_duplicates"] > 50
         router.balanced()
 
 

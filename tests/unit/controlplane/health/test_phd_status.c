@@ -57,6 +57,7 @@ static void each_reason_has_its_word(void **state)
 	} pairs[] = {
 		{&counts.aarq, BP_PHD_S_AARQ},
 		{&counts.repeats, BP_PHD_S_AARE_REPEATED},
+		{&counts.late, BP_PHD_S_AARQ_LATE},
 		{&counts.aare[0], BP_PHD_S_ACCEPTED},
 		{&counts.aare[1], BP_PHD_S_REJECTED_PERMANENT},
 		{&counts.aare[2], BP_PHD_S_REJECTED_TRANSIENT},

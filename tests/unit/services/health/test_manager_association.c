@@ -185,10 +185,6 @@ static void a_lost_answer_is_sent_again(void **state)
 	said(r, "closed " OXIMETER " fault\n1 " ABRT("0000"));
 	rig_send(r, 1, "A01");
 	said(r, "1 " AARE0 "opened " OXIMETER "\n");
-	/* it has measured: it knows the answer */
-	atomic_store(&r->x.t->sessions[rig_slot(r, 1)].reports, 1);
-	rig_send(r, 1, "A01");
-	said(r, "closed " OXIMETER " fault\n1 " ABRT("0000"));
 	/* other bytes are another request */
 	rig_send(r, 1, "A01");
 	forget();
@@ -199,6 +195,49 @@ static void a_lost_answer_is_sent_again(void **state)
 	forget();
 	rig_send(r, 100, "A01");
 	said(r, "closed " OXIMETER " fault\n100 " ABRT("0000"));
+	rig_close(r);
+}
+
+static void set_reports(unsigned n)
+{
+	atomic_store(&r->x.t->sessions[rig_slot(r, 1)].reports, n);
+}
+
+/* The device has sent a report, so it knows the answer. */
+static void a_late_request_ends_no_association(void **state)
+{
+	begin(state);
+	rig_send(r, 1, "A01");
+	forget();
+	for (unsigned i = 1; i <= 3; i++) { /* late, and sent twice by the network */
+		set_reports(i);
+		rig_send(r, 1, "A01");
+		r->now_ms += 4999;
+		rig_send(r, 1, "A01");
+		said(r, "");
+	}
+	assert_int_equal(r->counts.late, 6);
+	assert_int_equal(r->counts.repeats, 0);
+	assert_int_equal(rig_state(r, 1), BP_PHD_OPERATING);
+	/* no report since: it has lost its association and waits for an answer */
+	r->now_ms++;
+	rig_send(r, 1, "A01");
+	said(r, "closed " OXIMETER " fault\n1 " ABRT("0000"));
+	/* the same number of reports in the next association is another one */
+	rig_send(r, 1, "A01");
+	said(r, "1 " AARE0 "opened " OXIMETER "\n");
+	set_reports(3);
+	rig_send(r, 1, "A01");
+	said(r, "");
+	/* other bytes, or later than a device repeats */
+	rig_send(r, 1, "A08");
+	said(r, "closed " OXIMETER " fault\n1 " ABRT("0000"));
+	rig_send(r, 1, "A01");
+	forget();
+	set_reports(1);
+	r->now_ms += 30000;
+	rig_send(r, 1, "A01");
+	said(r, "closed " OXIMETER " fault\n1 " ABRT("0000"));
 	rig_close(r);
 }
 
@@ -497,6 +536,7 @@ int main(void)
 		cmocka_unit_test(standard_configurations),
 		cmocka_unit_test(the_table_is_filled),
 		cmocka_unit_test(a_lost_answer_is_sent_again),
+		cmocka_unit_test(a_late_request_ends_no_association),
 		cmocka_unit_test(a_lost_request_for_the_configuration_is_sent_again),
 		cmocka_unit_test(newest_owner_takes_over),
 		cmocka_unit_test(disallowed_senders),
