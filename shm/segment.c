@@ -271,7 +271,7 @@ struct bp_segment *bp_segment_open(const char *name, const char *hugepage_dir,
 	if (!s)
 		return NULL;
 	rc = bp_seg_place(&s->place, name, hugepage_dir, fallback_dir, err, err_size);
-	lock = rc == 0 ? bp_seg_lock(s->place.lock, err, err_size) : -1;
+	lock = rc == 0 ? bp_seg_lock(s->place.lock, !(how & BP_SEG_NO_WAIT), err, err_size) : -1;
 	if (lock < 0) {
 		free(s);
 		return NULL;
@@ -420,7 +420,7 @@ int bp_segment_unlink(const char *name, const char *hugepage_dir, const char *fa
 	errno = EINVAL;
 	if (bp_seg_place(&p, name, hugepage_dir, fallback_dir, err, sizeof(err)) != 0)
 		return -1;
-	lock = bp_seg_lock(p.lock, err, sizeof(err));
+	lock = bp_seg_lock(p.lock, true, err, sizeof(err));
 	if (lock < 0)
 		return -1;
 	for (unsigned i = 0; i < BP_SEG_PARTS; i++) {
@@ -493,7 +493,7 @@ int bp_segment_initialise(struct bp_segment *s, unsigned part, void (*init)(void
 		return -1;
 	}
 	if (p->path[0]) {
-		lock = bp_seg_lock(s->place.lock, err, err_size);
+		lock = bp_seg_lock(s->place.lock, true, err, err_size);
 		if (lock < 0)
 			return -1;
 	}

@@ -161,7 +161,7 @@ bool bp_segment_in_use(const char *name, const char *hugepage_dir, const char *f
 	if (bp_seg_place(&place, name, hugepage_dir, fallback_dir, ignored, sizeof(ignored)) != 0)
 		return false;
 	/* prevents a race with a process that is creating it */
-	lock = bp_seg_lock(place.lock, ignored, sizeof(ignored));
+	lock = bp_seg_lock(place.lock, true, ignored, sizeof(ignored));
 	if (lock < 0)
 		return false;
 	is = bp_seg_in_use(&place);

@@ -131,7 +131,7 @@ int bp_seg_share(
 	return e == 0 ? 0 : -1;
 }
 
-int bp_seg_lock(const char *path, char *err, size_t err_size)
+int bp_seg_lock(const char *path, bool wait, char *err, size_t err_size)
 {
 	for (;;) {
 		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, MODE);
@@ -150,7 +150,7 @@ int bp_seg_lock(const char *path, char *err, size_t err_size)
 			return -1;
 		}
 		do
-			rc = flock(fd, LOCK_EX);
+			rc = flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB));
 		while (rc != 0 && errno == EINTR);
 		if (rc != 0) {
 			snprintf(err, err_size, "cannot lock %s: %s", path, strerror(errno));

@@ -25,8 +25,9 @@ struct bp_seg_place {
 int bp_seg_place(struct bp_seg_place *p, const char *name, const char *hugepage_dir,
 	const char *fallback_dir, char *err, size_t err_size);
 
-/* Waits for the lock and takes it; returns its descriptor, or -1 with a sentence in err. */
-int bp_seg_lock(const char *path, char *err, size_t err_size);
+/* Takes the lock; wait: whether it waits for another process that has it. Returns its descriptor,
+ * or -1 with a sentence in err. */
+int bp_seg_lock(const char *path, bool wait, char *err, size_t err_size);
 void bp_seg_unlock(int fd);
 
 /*

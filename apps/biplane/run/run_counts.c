@@ -31,8 +31,10 @@ static bool store(const struct bp_config *c, const struct bp_run_counts *counts)
 	if (!exists(c))
 		return false;
 
+	/* Without waiting for the lock: a process that has it may be stopped, or wait for a disk,
+	 * and meanwhile no plane that dies would be restarted. */
 	struct bp_segment *s = bp_segment_open(c->name, hugepage_dir(c), c->runtime_dir, specs, n,
-		BP_SEG_READ_DATA | BP_SEG_READ_CONTROL, ignored, sizeof(ignored));
+		BP_SEG_READ_DATA | BP_SEG_READ_CONTROL | BP_SEG_NO_WAIT, ignored, sizeof(ignored));
 	bool ok = s && bp_shm_map(&shm, s, ignored, sizeof(ignored)) == 0;
 
 	if (ok) {

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Either plane killed under load, and an orderly end."""
 
+import fcntl
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -54,6 +56,25 @@ def test_control_plane_killed_while_the_edge_broker_is_away(lab, gateway, tmp_pa
     load.finish()
     nothing_lost(g, expected, edge)
     edge.close()
+
+
+def test_lock_of_the_segment_held_by_a_stopped_process(lab, gateway, tmp_path):
+    """Both planes wait for it when they start. The supervisor waits for nothing: it restarts what dies."""
+    g = gateway(config_for(rules=ENVELOPE, spool=tmp_path / "spool.db"))
+
+    def logged(pattern):
+        return re.findall(pattern, g.log.read_text())
+
+    (lock,) = (g.dir / "run").rglob("biplane-*.lock")
+    with lock.open("r+b") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        pid = g.plane("control plane")["pid"]
+        for kills in (1, 2, 3):
+            os.kill(int(pid), signal.SIGKILL)
+            wait_until("its end in the log", lambda n=kills: len(logged("control plane was killed by signal 9")) == n, 10)
+            pid = wait_until("its restart in the log", lambda n=kills: logged(r"control plane restarted.*pid=(\d+)")[n - 1:], 10)[0]
+    wait_until("the counts of restarts", lambda: (p := g.plane("control plane"))["running"] and p["restarts"] == 3, 30)
+    assert g.plane("data plane")["restarts"] == 0
 
 
 @pytest.mark.parametrize("driver", ("af_packet", "af_xdp"))
