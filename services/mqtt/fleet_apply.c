@@ -275,6 +275,30 @@ static void await_client(struct bp_flow *f, const struct bp_connection_record *r
 	bp_flow_mark(f, BP_MARK_CLAIM(BP_TO_BROKER));
 }
 
+/* Whether bytes between the record and what was seen of this direction are missing. */
+static bool is_behind_gap(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
+	const struct bp_connection_record *r)
+{
+	uint32_t first = r->next[dir];
+
+	if (!(f->proof & BP_FLOW_PROVEN) && f->stream[dir] == BP_STREAM_BOUNDARY)
+		first = bp_wait_first(in, f, dir);
+	else if (f->pending & BP_FLOW_HELD(dir))
+		first = bp_hold_first(in, f, dir);
+	else if (f->marks & BP_MARK_CLAIM(dir))
+		first = f->claim[dir];
+	return (int32_t)(first - r->next[dir]) > 0;
+}
+
+/* What the holds of the record are where the connection continues: the missing bytes may be
+ * repeated, but if the other gateway has read them, the receiver acknowledges them instead, and
+ * nobody reads their values here. */
+static enum bp_fleet_continues continues_at(const struct bp_mqtt_worker *in,
+	const struct bp_flow *f, unsigned dir, const struct bp_connection_record *r)
+{
+	return is_behind_gap(in, f, dir, r) ? BP_FLEET_UNKNOWN : BP_FLEET_EXACT;
+}
+
 void bp_fleet_adopt(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const struct bp_connection_record *r, const struct bp_fleet_holds *holds)
 {
@@ -282,7 +306,9 @@ void bp_fleet_adopt(struct bp_mqtt_worker *in, struct bp_flow *f,
 	const bool stale = position_fits(in, f, BP_FROM_BROKER, r) == BP_C_FLEET_STALE;
 	const uint32_t acked = f->resync[BP_FROM_BROKER].run_end;
 	const enum bp_fleet_continues continues[2] = {
-		[BP_FROM_BROKER] = stale ? BP_FLEET_UNKNOWN : BP_FLEET_EXACT};
+		[BP_TO_BROKER] = continues_at(in, f, BP_TO_BROKER, r),
+		[BP_FROM_BROKER] =
+			stale ? BP_FLEET_UNKNOWN : continues_at(in, f, BP_FROM_BROKER, r)};
 
 	bp_tally(in, BP_C_FLEET_ADOPTED);
 	begin(in, f);
@@ -350,7 +376,7 @@ void bp_fleet_adopt_returned(struct bp_mqtt_worker *in, struct bp_flow *f,
 	bp_ack_release(in, f);
 	for (unsigned dir = 0; dir < 2; dir++) {
 		ahead[dir] = is_ahead_here(in, f, dir, r);
-		continues[dir] = ahead[dir] ? BP_FLEET_OWN : BP_FLEET_EXACT;
+		continues[dir] = ahead[dir] ? BP_FLEET_OWN : continues_at(in, f, dir, r);
 		if (ahead[dir])
 			continue;
 		bp_cut_drop(in, f, dir);
@@ -408,17 +434,5 @@ void bp_fleet_stay(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t wh
 bool bp_fleet_has_gap(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	const struct bp_connection_record *r)
 {
-	for (unsigned dir = 0; dir < 2; dir++) {
-		uint32_t first = r->next[dir];
-
-		if (!(f->proof & BP_FLOW_PROVEN) && f->stream[dir] == BP_STREAM_BOUNDARY)
-			first = bp_wait_first(in, f, dir);
-		else if (f->pending & BP_FLOW_HELD(dir))
-			first = bp_hold_first(in, f, dir);
-		else if (f->marks & BP_MARK_CLAIM(dir))
-			first = f->claim[dir];
-		if ((int32_t)(first - r->next[dir]) > 0)
-			return true;
-	}
-	return false;
+	return is_behind_gap(in, f, 0, r) || is_behind_gap(in, f, 1, r);
 }
