@@ -4,7 +4,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +15,10 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Time that a line waits for a reader that does not read. The lines after one that had to be given
+ * up wait for none, until one is written. */
+#define READER_WAIT_MS 100
 
 #define TEXT_SIZE 4096
 #define VALUE_SIZE 512
@@ -37,6 +43,9 @@ static const char *component = "biplane";
 static bool journal;        /* standard error is a stream of the journal */
 static int journal_fd = -1; /* the journal's native socket, which accepts fields */
 static _Atomic int min_level = BP_LOG_INFO, format = BP_LOG_TEXT;
+/* The last line was given up: by standard error, by the journal; after a part of it was written. */
+static _Atomic bool stalled, journal_stalled, torn;
+static _Atomic uint64_t n_lost;
 
 /* Returns whether JOURNAL_STREAM refers to standard error, which may have been redirected. */
 static bool stderr_is_journal(void)
@@ -243,6 +252,13 @@ static void format_json(struct line *l, enum bp_log_level level, const struct bp
 	put(l, "}", 1);
 }
 
+static bool is_writable(int fd, bool waits)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	return poll(&p, 1, waits ? READER_WAIT_MS : 0) != 0;
+}
+
 /* https://systemd.io/JOURNAL_NATIVE_PROTOCOL: KEY=VALUE lines; no value contains a newline. */
 static bool send_to_journal(
 	enum bp_log_level level, const struct bp_log_field *fields, const char *message)
@@ -267,11 +283,14 @@ static bool send_to_journal(
 	put_text(&l, "MESSAGE=");
 	put_text(&l, message);
 	put(&l, "\n", 1);
-	return send(journal_fd, l.text, l.len, MSG_NOSIGNAL) == (ssize_t)l.len;
+	journal_stalled =
+		!is_writable(journal_fd, !journal_stalled) ||
+		send(journal_fd, l.text, l.len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)l.len;
+	return !journal_stalled;
 }
 
-/* A line that cannot be written is lost: there is no other place to report it. */
-static void write_line(enum bp_log_level level, const char *text, size_t len)
+/* Returns false if the line was not written completely: it is lost. */
+static bool write_line(enum bp_log_level level, const char *text, size_t len)
 {
 	char prefix[8] = ""; /* sd-daemon(3) */
 	ssize_t rc;
@@ -279,25 +298,53 @@ static void write_line(enum bp_log_level level, const char *text, size_t len)
 	if (journal)
 		snprintf(prefix, sizeof(prefix), "<%u>", levels[level].priority);
 
-	struct iovec parts[] = {{prefix, strlen(prefix)}, {(char *)text, len}, {(char *)"\n", 1}};
+	struct iovec parts[] = {
+		{"\n", torn}, {prefix, strlen(prefix)}, {(char *)text, len}, {(char *)"\n", 1}};
+	const size_t all = torn + strlen(prefix) + len + 1;
 
-	do
-		rc = writev(STDERR_FILENO, parts, 3);
-	while (rc < 0 && errno == EINTR);
+	if (!is_writable(STDERR_FILENO, !stalled))
+		return false;
+	/* A pipe may be writable, but not for the whole line. Files and terminals do not have this
+	 * flag; O_NONBLOCK would also be set for the other processes that use standard error. */
+	rc = pwritev2(STDERR_FILENO, parts, 4, -1, RWF_NOWAIT);
+	if (rc < 0 && errno != EAGAIN)
+		do
+			rc = writev(STDERR_FILENO, parts, 4);
+		while (rc < 0 && errno == EINTR);
+	if (rc >= 0)
+		torn = (size_t)rc != all;
+	return rc >= 0 && (size_t)rc == all;
 }
 
-static void write_event(
+static bool write_once(
 	enum bp_log_level level, const struct bp_log_field *fields, const char *message)
 {
 	struct line l = {.len = 0};
 
 	if (journal_fd >= 0 && send_to_journal(level, fields, message))
-		return;
+		return true;
 	if (format == BP_LOG_JSON)
 		format_json(&l, level, fields, message);
 	else
 		format_text(&l, level, fields, message);
-	write_line(level, l.text, l.len);
+	return write_line(level, l.text, l.len);
+}
+
+/* A line that cannot be written is counted, and reported once a line can be written again. */
+static void write_event(
+	enum bp_log_level level, const struct bp_log_field *fields, const char *message)
+{
+	uint64_t n;
+
+	stalled = !write_once(level, fields, message);
+	if (stalled) {
+		n_lost++;
+		return;
+	}
+	n = atomic_exchange(&n_lost, 0);
+	if (n != 0 && !write_once(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_NUM("lines", n)),
+			      "log lines are lost: their reader did not read"))
+		n_lost += n;
 }
 
 static void __attribute__((format(printf, 4, 0))) print(enum bp_log_level level,

@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +19,7 @@
 
 #include "daemon/log.h"
 
-static char written[65536];
+static char written[1u << 20];
 
 enum journal { NO_JOURNAL, JOURNAL };
 
@@ -302,6 +304,130 @@ static void repetitions_are_counted(void **state)
 		"<6>info plane: again port=cloud\n<6>info plane: again port=cloud suppressed=4\n");
 }
 
+/* ---- readers that do not read ---- */
+
+#define STALLED_LINES 3000u
+
+/* A process whose standard error is `to` logs more than a pipe or a socket can hold, says so, and
+ * logs once more when it may. */
+static pid_t log_to(int to, int done, int again)
+{
+	const pid_t pid = fork();
+	char byte = 0;
+
+	if (pid != 0)
+		return pid;
+	dup2(to, STDERR_FILENO);
+	bp_log_begin("plane");
+	for (unsigned i = 0; i < STALLED_LINES; i++)
+		bp_log(BP_LOG_INFO, "%060u", i);
+	if (write(done, &byte, 1) != 1 || read(again, &byte, 1) != 1)
+		_exit(1);
+	bp_log(BP_LOG_INFO, "it reads again");
+	_exit(0);
+}
+
+static void read_all(int from)
+{
+	size_t n = strlen(written);
+	ssize_t got;
+
+	while ((got = recv(from, written + n, sizeof(written) - 1 - n, MSG_DONTWAIT)) > 0 ||
+		(got < 0 && errno == ENOTSOCK &&
+			(got = read(from, written + n, sizeof(written) - 1 - n)) > 0))
+		n += (size_t)got;
+	written[n] = '\0';
+}
+
+static void lines_are_lost_but_the_process_goes_on(const int ends[2])
+{
+	unsigned lines = 0;
+	int done[2], again[2], status;
+	const char *lost;
+	char byte = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(done), 0);
+	assert_int_equal(pipe(again), 0);
+	unsetenv("JOURNAL_STREAM");
+	pid = log_to(ends[1], done[1], again[0]);
+	close(ends[1]);
+	assert_int_equal(read(done[0], &byte, 1), 1); /* it did not wait for us */
+	written[0] = '\0';
+	read_all(ends[0]);
+	assert_int_equal(write(again[1], &byte, 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	read_all(ends[0]);
+	for (const char *at = written; (at = strstr(at, "info plane: 0000")) != NULL; at++)
+		lines++;
+	assert_non_null(strstr(written, "it reads again\n"));
+	lost = strstr(
+		written, "warning plane: log lines are lost: their reader did not read lines=");
+	assert_non_null(lost);
+	assert_in_range(lines, 1, STALLED_LINES - 1);
+	assert_int_equal(atoi(strstr(lost, "lines=") + 6), STALLED_LINES - lines);
+	close(ends[0]);
+	for (unsigned i = 0; i < 2; i++) {
+		close(done[i]);
+		close(again[i]);
+	}
+}
+
+static void a_pipe_that_nobody_reads(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+	lines_are_lost_but_the_process_goes_on(ends);
+}
+
+/* As under systemd. */
+static void a_socket_that_nobody_reads(void **state)
+{
+	const int size = 16384;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	assert_int_equal(setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+	lines_are_lost_but_the_process_goes_on(ends);
+}
+
+static void log_many(void)
+{
+	for (unsigned i = 0; i < 1000; i++)
+		bp_log(BP_LOG_INFO, "%u", i);
+}
+
+/* Its datagrams become lines on standard error, which the journal reads, too. */
+static void a_journal_that_does_not_read(void **state)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	char dir[] = "/tmp/log-test-XXXXXX", got[4096];
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	unsigned datagrams = 0, lines = 0;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/s", dir);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	bp_log_journal_socket = at.sun_path;
+	write_as(log_many, JOURNAL);
+	bp_log_journal_socket = NULL;
+	while (recv(fd, got, sizeof(got), MSG_DONTWAIT) > 0)
+		datagrams++;
+	for (const char *c = written; *c != '\0'; c++)
+		lines += *c == '\n';
+	assert_in_range(datagrams, 1, 999);
+	assert_int_equal(datagrams + lines, 1000);
+	close(fd);
+	unlink(at.sun_path);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	bp_log_journal_socket = NULL;
@@ -319,6 +445,9 @@ int main(void)
 		cmocka_unit_test(invalid_utf8_is_replaced),
 		cmocka_unit_test(lines_of_a_stream_are_events),
 		cmocka_unit_test(repetitions_are_counted),
+		cmocka_unit_test(a_pipe_that_nobody_reads),
+		cmocka_unit_test(a_socket_that_nobody_reads),
+		cmocka_unit_test(a_journal_that_does_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
