@@ -270,8 +270,9 @@ struct bp_segment *bp_segment_open(const char *name, const char *hugepage_dir,
 	s = segment_new(err, err_size);
 	if (!s)
 		return NULL;
+	s->no_wait = (how & BP_SEG_NO_WAIT) != 0;
 	rc = bp_seg_place(&s->place, name, hugepage_dir, fallback_dir, err, err_size);
-	lock = rc == 0 ? bp_seg_lock(s->place.lock, !(how & BP_SEG_NO_WAIT), err, err_size) : -1;
+	lock = rc == 0 ? bp_seg_lock(s->place.lock, !s->no_wait, err, err_size) : -1;
 	if (lock < 0) {
 		free(s);
 		return NULL;
@@ -485,7 +486,7 @@ int bp_segment_initialise(struct bp_segment *s, unsigned part, void (*init)(void
 	if (!p->writable && !p->fresh) {
 		/* Its writer is about to store the hash key. If the writer died there, the memory
 		 * is all zero, which is harmless to a plane. */
-		if (!writes_none(s)) {
+		if (!s->no_wait && !writes_none(s)) {
 			wait_initialised(p);
 			return 0;
 		}
@@ -493,7 +494,7 @@ int bp_segment_initialise(struct bp_segment *s, unsigned part, void (*init)(void
 		return -1;
 	}
 	if (p->path[0]) {
-		lock = bp_seg_lock(s->place.lock, true, err, err_size);
+		lock = bp_seg_lock(s->place.lock, !s->no_wait, err, err_size);
 		if (lock < 0)
 			return -1;
 	}

@@ -48,7 +48,7 @@ struct bp_seg_spec {
 #define BP_SEG_READ_DATA 2u    /* does not write the data plane's part */
 #define BP_SEG_READ_CONTROL 4u /* does not write the control plane's part */
 #define BP_SEG_HOLD 8u         /* runs on it until it is closed: see bp_segment_in_use() */
-#define BP_SEG_NO_WAIT 16u     /* fails if another process has the lock of the segment */
+#define BP_SEG_NO_WAIT 16u     /* fails if another process has the lock, or initialises a part */
 
 struct bp_segment; /* a process's mapping */
 

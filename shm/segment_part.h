@@ -75,7 +75,8 @@ __attribute__((aligned(64)));
 struct bp_segment {
 	struct part part[BP_SEG_PARTS];
 	struct bp_seg_place place;
-	int hold; /* descriptor of the data plane's part with a lock on it, or -1 */
+	int hold;     /* descriptor of the data plane's part with a lock on it, or -1 */
+	bool no_wait; /* BP_SEG_NO_WAIT */
 	struct private *memory;
 };
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "segment_rig.h"
+#include "shm/segment_file.h"
 
 /* --- several processes ------------------------------------------------------------------- */
 
@@ -319,10 +320,53 @@ static void no_room_is_said(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void not_called(void *arg)
+{
+	(void)arg;
+	fail();
+}
+
+/* While another process has the lock, or initialises the part. */
+static void who_must_not_wait_fails(void **state)
+{
+	struct bp_seg_place place;
+	struct bp_segment *s, *writer;
+	int lock;
+
+	(void)state;
+	alarm(10); /* one that waits */
+	writer = must(open_as(true));
+	assert_int_equal(bp_seg_place(&place, "t", NULL, dir, err, sizeof(err)), 0);
+	lock = bp_seg_lock(place.lock, true, err, sizeof(err));
+	assert_true(lock >= 0);
+	refused(bp_segment_open("t", NULL, dir, specs, N_SPECS, BP_SEG_NO_WAIT, err, sizeof(err)),
+		"cannot lock");
+	bp_seg_unlock(lock);
+
+	s = must(bp_segment_open("t", NULL, dir, specs, N_SPECS, BP_SEG_NO_WAIT, err, sizeof(err)));
+	lock = bp_seg_lock(place.lock, true, err, sizeof(err));
+	assert_true(lock >= 0);
+	assert_int_equal(
+		bp_segment_initialise(s, BP_SEG_DATA, not_called, NULL, err, sizeof(err)), -1);
+	bp_seg_unlock(lock);
+	bp_segment_close(s);
+
+	/* it does not write the part, but others */
+	s = must(bp_segment_open("t", NULL, dir, specs, N_SPECS, BP_SEG_NO_WAIT | BP_SEG_READ_DATA,
+		err, sizeof(err)));
+	assert_int_equal(
+		bp_segment_initialise(s, BP_SEG_DATA, not_called, NULL, err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "is being created"));
+	bp_segment_close(s);
+	bp_segment_close(writer);
+	alarm(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(one_of_many_creates),
+		T(who_must_not_wait_fails),
 		T(nobody_ever_sees_half_a_segment),
 		T(one_of_many_initialises),
 		T(a_death_while_initialising_is_made_good),
