@@ -30,12 +30,12 @@ void bp_heartbeat_close(struct bp_heartbeat_socket *h);
 bool bp_heartbeat_next(const struct bp_heartbeat_socket *h, pid_t *pid, unsigned *what);
 
 /*
- * Whether a process hangs: it has sent heartbeats, but none for `limit_ns`. Time in which the
- * supervisor itself did not run (it was stopped, or the machine was overloaded) does not count.
+ * Whether a process hangs: it was ready, but has sent no heartbeat for `limit_ns`. Time in which
+ * the supervisor itself did not run (it was stopped, or the machine was overloaded) does not count.
  */
 struct bp_heartbeat {
 	uint64_t limit_ns;    /* 0: is not watched */
-	uint64_t deadline_ns; /* UINT64_MAX: no heartbeat yet */
+	uint64_t deadline_ns; /* UINT64_MAX: not ready yet */
 };
 void bp_heartbeat_start(struct bp_heartbeat *b);
 void bp_heartbeat_received(struct bp_heartbeat *b, uint64_t now_ns);

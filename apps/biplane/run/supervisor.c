@@ -269,7 +269,8 @@ static void read_heartbeats(struct bp_supervisor *s)
 
 			if (pid == 0 || p->pid != pid)
 				continue;
-			if (what & BP_HEARTBEAT_ALIVE)
+			/* the first heartbeat comes a quarter of the limit later */
+			if (what & (BP_HEARTBEAT_ALIVE | BP_HEARTBEAT_READY))
 				bp_heartbeat_received(&p->heartbeat, s->now_ns);
 			if (what & BP_HEARTBEAT_READY) /* the segment is there by now */
 				notify_status(s);
@@ -406,6 +407,8 @@ int bp_supervisor_run(struct bp_supervisor *s)
 {
 	sigset_t ours, before;
 
+	/* If a parent of ours ignores it, our children end without a status: none is restarted. */
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&ours);
 	sigaddset(&ours, SIGTERM);
 	sigaddset(&ours, SIGINT);

@@ -25,10 +25,10 @@
  *   next one only after the one before it has exited. A second such signal, or a plane that takes
  *   longer than stop_timeout_ns: SIGKILL. Signals within same_signal_ns of the first count as one:
  *   timeout(1) and service managers signal a process and its group too.
- * - A plane that has sent heartbeats (heartbeat.h) and then none for heartbeat_limit_ns hangs: it
- *   gets SIGABRT, which leaves a core dump if enabled, and BP_SUP_ABORT_NS later SIGKILL, which
- *   also ends a stopped process. Until its first heartbeat it is starting, without a limit. A plane
- *   that is being stopped is not watched.
+ * - A plane that has reported that it is ready, or sent heartbeats (heartbeat.h), and then sends
+ *   none for heartbeat_limit_ns hangs: it gets SIGABRT, which leaves a core dump if enabled, and
+ * BP_SUP_ABORT_NS later SIGKILL, which also ends a stopped process. Until it is ready it is
+ * starting, without a limit. A plane that is being stopped is not watched.
  * - SIGHUP is forwarded to the planes that use it; the others ignore it.
  * - If the supervisor itself dies, the kernel sends SIGTERM to every plane (PR_SET_PDEATHSIG): an
  *   unsupervised plane would not be restarted.

@@ -208,7 +208,10 @@ static void restarts_what_was_killed_and_only_that(void **state)
 {
 	struct fixture *f = *state;
 
+	/* our parent may ignore it, and children inherit that */
+	signal(SIGCHLD, SIG_IGN);
 	start(f, LIVE("a"), LIVE("b"), 30000);
+	signal(SIGCHLD, SIG_DFL);
 	WAIT_FOR(number_in(f->dir, "a.pid") && number_in(f->dir, "b.pid"));
 
 	long a = number_in(f->dir, "a.pid"), b = number_in(f->dir, "b.pid");
@@ -475,7 +478,7 @@ static void write_number(const char *name, const char *suffix, long number)
 }
 
 /* Modes of this program as a plane: "beats" sends heartbeats, "hangs" sends five and then none,
- * "silent" sends none, "ready" reports each time that it is ready. */
+ * "silent" sends none, "ready" reports each time that it is ready, "once" only the first time. */
 static void __attribute__((noreturn)) plane_main(const char *name, const char *how)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
@@ -483,8 +486,9 @@ static void __attribute__((noreturn)) plane_main(const char *name, const char *h
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	write_number(name, "pid", getpid());
 	for (long n = 1;; n++) {
-		if (strcmp(how, "ready") == 0) {
-			bp_notify_ready();
+		if (strcmp(how, "ready") == 0 || strcmp(how, "once") == 0) {
+			if (n == 1 || strcmp(how, "once") != 0)
+				bp_notify_ready();
 		} else if (strcmp(how, "silent") != 0 && (n <= 5 || strcmp(how, "hangs") != 0)) {
 			bp_notify_alive();
 			write_number(name, "beats", n);
@@ -562,6 +566,19 @@ static void a_plane_that_hangs_is_killed_and_restarted(void **state)
 }
 
 /* SIGABRT does not reach it before it continues; SIGKILL does. */
+/* The first heartbeat comes a while after that. */
+static void a_plane_that_hangs_once_it_is_ready_is_killed_and_restarted(void **state)
+{
+	struct fixture *f = *state;
+
+	start_beating(f, "once", "beats");
+	WAIT_FOR(number_in(f->dir, "a.restarts") == 1);
+	assert_true(log_has(f, "plane a does not respond: no heartbeat; killing it"));
+	assert_int_equal(number_in(f->dir, "b.restarts"), 0);
+	kill(f->pid, SIGTERM);
+	assert_int_equal(end(f), 0);
+}
+
 static void a_plane_that_is_stopped_is_killed_and_restarted(void **state)
 {
 	struct fixture *f = *state;
@@ -692,6 +709,7 @@ int main(int argc, char **argv)
 		CASE(planes_do_not_talk_to_the_service_manager),
 		CASE(a_plane_that_is_ready_is_a_change_without_a_watchdog_too),
 		CASE(a_plane_that_hangs_is_killed_and_restarted),
+		CASE(a_plane_that_hangs_once_it_is_ready_is_killed_and_restarted),
 		CASE(a_plane_that_is_stopped_is_killed_and_restarted),
 		CASE(a_suspended_supervisor_kills_nobody),
 		CASE(only_the_planes_own_heartbeats_count),
