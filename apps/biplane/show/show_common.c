@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <limits.h>
-#include <signal.h>
 #include <string.h>
 
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/text.h"
+#include "controlplane/process/peer.h"
 
 void bp_show_port_sum(const struct bp_shm *m, unsigned port, struct bp_show_port_sum *sum)
 {
@@ -72,5 +70,5 @@ json_t *bp_show_intervals(const json_t *rows)
 
 bool bp_show_alive(uint64_t pid)
 {
-	return pid > 0 && pid <= INT_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+	return bp_process_alive(pid);
 }
