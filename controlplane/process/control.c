@@ -22,6 +22,7 @@
 
 /* A client with more unread output than this is closed. */
 #define OUTPUT_MAX (1u << 20)
+#define ACCEPT_PAUSE_US 100000
 
 /* Rate limit of a user: the times at which its requests would be due at the average rate. */
 struct user {
@@ -47,6 +48,7 @@ struct client {
 struct bp_control {
 	struct event_base *base;
 	struct evconnlistener *listener;
+	struct event *resume; /* accepting, after a failure */
 	struct {
 		const struct bp_control_command *is;
 		void *arg;
@@ -56,7 +58,7 @@ struct bp_control {
 	uint64_t last_request; /* counts connections and received data of all clients */
 	struct client client[BP_CONTROL_CLIENTS_MAX];
 	struct user user[BP_CONTROL_CLIENTS_MAX];
-	struct bp_log_limit log_rate;
+	struct bp_log_limit log_rate, log_accept;
 	uid_t restricted; /* a user that may not use all commands; (uid_t)-1: none */
 	void (*closed)(void *arg, uint64_t client);
 	void *closed_arg;
@@ -429,6 +431,29 @@ static int make_socket(const char *path, char *err, size_t err_size)
 	return -1;
 }
 
+/* For example without a free descriptor: libevent would report the pending connection repeatedly,
+ * and each time with a line in the log. */
+static void on_accept_failed(struct evconnlistener *listener, void *arg)
+{
+	const struct timeval pause = {.tv_usec = ACCEPT_PAUSE_US};
+	struct bp_control *c = arg;
+
+	bp_log_limited(&c->log_accept, BP_LOG_WARNING, NULL,
+		"control socket %s: accepting connections is paused: %s", c->path,
+		strerror(EVUTIL_SOCKET_ERROR()));
+	evconnlistener_disable(listener);
+	evtimer_add(c->resume, &pause);
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *arg)
+{
+	const struct bp_control *c = arg;
+
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(c->listener);
+}
+
 struct bp_control *bp_control_new(
 	struct event_base *base, const char *path, char *err, size_t err_size)
 {
@@ -451,11 +476,17 @@ struct bp_control *bp_control_new(
 		c->listener = evconnlistener_new(
 			base, on_accept, c, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
 	if (c->listener != NULL)
+		c->resume = evtimer_new(base, on_resume, c);
+	if (c->resume != NULL) {
+		evconnlistener_set_error_cb(c->listener, on_accept_failed);
 		return c;
-	if (fd >= 0) {
-		snprintf(err, err_size, "no memory for the control socket");
-		close(fd);
 	}
+	if (fd >= 0)
+		snprintf(err, err_size, "no memory for the control socket");
+	if (c->listener != NULL)
+		evconnlistener_free(c->listener);
+	else if (fd >= 0)
+		close(fd);
 	free(c);
 	return NULL;
 }
@@ -484,6 +515,7 @@ void bp_control_free(struct bp_control *c)
 	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++)
 		if (c->client[i].bev != NULL)
 			close_client(&c->client[i]);
+	event_free(c->resume);
 	evconnlistener_free(c->listener);
 	unlink(c->path);
 	free(c);

@@ -22,6 +22,7 @@
 #include "proto/transform/transform_matrix.h"
 
 #define INPUT_MAX (64u * BP_TRANSFORM_LOADER_MESSAGE) /* bytes per read */
+#define ACCEPT_PAUSE_US 100000
 #define OUTPUT_MAX 16384u /* unread answers; above this limit no further message is processed */
 
 struct connection {
@@ -34,9 +35,10 @@ struct bp_loader {
 	struct event_base *base;
 	struct bp_shm *shm;
 	struct evconnlistener *listener;
+	struct event *resume; /* accepting, after a failure */
 	uint16_t port;
 	uint32_t n, open; /* number of connections: allocated, and open */
-	struct bp_log_limit refusals;
+	struct bp_log_limit refusals, failures;
 	struct connection connection[];
 };
 
@@ -180,6 +182,29 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	bufferevent_enable(c->bev, EV_READ | EV_WRITE);
 }
 
+/* As control.c: without a descriptor, the pending connection would be reported repeatedly. */
+static void on_accept_failed(struct evconnlistener *listener, void *arg)
+{
+	const struct timeval pause = {.tv_usec = ACCEPT_PAUSE_US};
+	struct bp_loader *l = arg;
+
+	bp_log_limited(&l->failures, BP_LOG_WARNING, NULL,
+		"transform.matrix_loader: accepting connections is paused: %s",
+		strerror(EVUTIL_SOCKET_ERROR()));
+	evconnlistener_disable(listener);
+	evtimer_add(l->resume, &pause);
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *arg)
+{
+	const struct bp_loader *l = arg;
+
+	(void)fd;
+	(void)what;
+	if (l->open < l->n)
+		evconnlistener_enable(l->listener);
+}
+
 static socklen_t socket_address(
 	const struct bp_address *address, uint16_t tcp, struct sockaddr_storage *out)
 {
@@ -217,6 +242,7 @@ static int start_listening(struct bp_loader *l, const struct sockaddr_storage *a
 		(const struct sockaddr *)a, (int)len);
 	if (l->listener == NULL)
 		return -1;
+	evconnlistener_set_error_cb(l->listener, on_accept_failed);
 	memset(&bound, 0, sizeof(bound));
 	if (getsockname(
 		    evconnlistener_get_fd(l->listener), (struct sockaddr *)&bound, &bound_len) == 0)
@@ -241,11 +267,18 @@ struct bp_loader *bp_loader_new(struct event_base *base, struct bp_shm *shm,
 	l->shm = shm;
 	l->n = connections;
 	len = socket_address(address, tcp, &a);
+	l->resume = evtimer_new(base, on_resume, l);
+	if (l->resume == NULL) {
+		snprintf(err, err_size, "no memory for the matrix loader");
+		free(l);
+		return NULL;
+	}
 	if (start_listening(l, &a, len) == 0)
 		return l;
 	inet_ntop(address->family == 4 ? AF_INET : AF_INET6, address->bytes, text, sizeof(text));
 	snprintf(err, err_size, "transform.matrix_loader: cannot listen on %s, TCP port %u: %s",
 		text, tcp, strerror(errno));
+	event_free(l->resume);
 	free(l);
 	return NULL;
 }
@@ -257,6 +290,7 @@ void bp_loader_free(struct bp_loader *l)
 	for (uint32_t i = 0; i < l->n; i++)
 		if (l->connection[i].bev != NULL)
 			bufferevent_free(l->connection[i].bev);
+	event_free(l->resume);
 	evconnlistener_free(l->listener);
 	free(l);
 }

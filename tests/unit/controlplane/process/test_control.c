@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -310,6 +311,41 @@ static void clients_are_bounded(void **state)
 }
 
 /* Clients that never send a request do not block others. */
+static unsigned libevent_lines;
+
+static void on_libevent_line(int severity, const char *text)
+{
+	(void)severity;
+	(void)text;
+	libevent_lines++;
+}
+
+/* Without a descriptor for it, a client waits: the loop neither spins nor fills the log. */
+static void client_waits_for_a_descriptor(void **state)
+{
+	struct fixture *f = *state;
+	int fd = client(f), last = dup(fd);
+	const uint64_t end = test_now_ns() + 300000000;
+	struct rlimit was, none;
+	unsigned turns = 0;
+
+	assert_true(last > fd);
+	close(last);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){.rlim_cur = (rlim_t)last, .rlim_max = was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	event_set_log_callback(on_libevent_line);
+	for (; test_now_ns() < end; turns++)
+		event_base_loop(f->base, EVLOOP_ONCE);
+	event_set_log_callback(NULL);
+	assert_int_equal(libevent_lines, 0);
+	assert_in_range(turns, 1, 20);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	say(fd, STATUS);
+	assert_string_equal(line(f, fd), STATUS_ANSWER);
+	close(fd);
+}
+
 static void silent_client_blocks_no_other(void **state)
 {
 	struct fixture *f = *state;
@@ -481,6 +517,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(half_closed_client_is_answered, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_line_is_cut_off, setup, teardown),
 		cmocka_unit_test_setup_teardown(clients_are_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(client_waits_for_a_descriptor, setup, teardown),
 		cmocka_unit_test_setup_teardown(silent_client_blocks_no_other, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_wait_for_answers, setup, teardown),
 		cmocka_unit_test_setup_teardown(client_that_never_reads, setup, teardown),
