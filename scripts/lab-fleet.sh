@@ -276,7 +276,7 @@ fleet_config() {
 fleet_readiness_start() {
 	! process_lives "$state/$1-readiness.pid" || return 0
 	BIPLANE=$biplane setsid ip netns exec "$prefix$1" "$(dirname "$self")/../install/frr-readiness" -c "$state/$1.yaml" \
-		--hold 1 --vty-socket "$(fleet_frr_dir "$1")" >>"$state/$1-readiness.log" 2>&1 </dev/null &
+		--hold 1 --stable "${BP_READINESS_STABLE:-300}" --vty-socket "$(fleet_frr_dir "$1")" >>"$state/$1-readiness.log" 2>&1 </dev/null &
 	process_id $! >"$state/$1-readiness.pid"
 }
 

@@ -60,8 +60,8 @@ class Case(unittest.TestCase):
         self.addCleanup(self.stop)
         return self.process
 
-    def follow(self, hold="0"):
-        self.start("-c", "gateway.yaml", "--hold", hold)
+    def follow(self, hold="0", *more):
+        self.start("-c", "gateway.yaml", "--hold", hold, *more)
 
     def stop(self):
         if self.process.poll() is None:
@@ -118,6 +118,17 @@ class Case(unittest.TestCase):
             self.wait(lambda hold=hold: f"link down: left; hold time: {hold} s" in self.read("log"))
             self.write("ready", "0\n")
 
+    def test_hold_time_of_a_stable_gateway_does_not_grow(self):
+        self.write("ready", "0\n")
+        self.write("setting", DRAINED)
+        self.follow("0", "--stable", "0")
+        for n in range(1, 4):
+            self.wait(lambda n=n: self.read("changes").count("announce") == n)
+            self.checks(1)
+            self.write("ready", "2\n")
+            self.wait(lambda n=n: self.read("log").count("link down: left; hold time: 0 s") == n)
+            self.write("ready", "0\n")
+
     def test_frr_that_restarts_is_set_again(self):
         self.write("ready", "0\n")
         self.follow()
@@ -144,7 +155,7 @@ class Case(unittest.TestCase):
         self.assertEqual(self.start("--drain").wait(30), 1)
 
     def test_wrong_options_are_refused(self):
-        for args in (), ("-c",), ("--hold", "x", "-c", "f"), ("--what",):
+        for args in (), ("-c",), ("--hold", "x", "-c", "f"), ("--stable", "-1", "-c", "f"), ("--what",):
             self.assertEqual(self.start(*args).wait(30), 64, args)
 
 
