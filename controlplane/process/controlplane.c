@@ -5,6 +5,7 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -226,6 +227,17 @@ static int open_segment(struct bp_plane *cp)
 	return 0;
 }
 
+/* From before the file is read until there is a handler: a SIGHUP of this time, which `biplane run`
+ * makes us ignore, says that the file is newer. */
+static void hold_sighup(bool hold)
+{
+	sigset_t hup;
+
+	sigemptyset(&hup);
+	sigaddset(&hup, SIGHUP);
+	pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &hup, NULL);
+}
+
 static int start_events(struct bp_plane *cp)
 {
 	struct timeval second = {1, 0};
@@ -264,6 +276,7 @@ static int start(struct bp_plane *cp)
 	 * cleanup. */
 	if (start_events(cp) != 0)
 		return 1;
+	hold_sighup(false);
 	cp->x.rings = bp_ring_events_new(cp->x.base, &cp->shm.control->cp_sleeps,
 		cp->reload.running->runtime_dir, cp->reload.running->name);
 	if (cp->x.rings == NULL)
@@ -373,6 +386,7 @@ int bp_controlplane_run(const char *config_path)
 	cp->reload.path = config_path;
 	cp->reload.x = &cp->x;
 	signal(SIGPIPE, SIG_IGN);
+	hold_sighup(true);
 	bp_log_begin("controlplane");
 	event_set_log_callback(log_libevent);
 	cp->reload.running = bp_config_load(config_path, bp_log_stream(BP_LOG_WARNING));

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from lab import BIPLANE, CLOUD, wait_until
 from load import Load
 from peers import Collector, Expected, Publisher
 from test_outage import ENVELOPE, due, nothing_lost, values
+
+
+FLOCK = {"x86_64": "73", "aarch64": "32"}[os.uname().machine]
 
 
 def test_control_plane_killed_under_load(lab, gateway, tmp_path):
@@ -73,7 +77,14 @@ def test_lock_of_the_segment_held_by_a_stopped_process(lab, gateway, tmp_path):
             os.kill(int(pid), signal.SIGKILL)
             wait_until("its end in the log", lambda n=kills: len(logged("control plane was killed by signal 9")) == n, 10)
             pid = wait_until("its restart in the log", lambda n=kills: logged(r"control plane restarted.*pid=(\d+)")[n - 1:], 10)[0]
+        # the new control plane has read its file, and waits: a reload is not lost
+        wait_until("it to wait for the lock", lambda: Path(f"/proc/{pid}/syscall").read_text().split()[0] == FLOCK, 20)
+        rules = g.config["mqtt"]["rules"]  # those of the other tests, too
+        g.write({**g.config, "mqtt": {**g.config["mqtt"], "rules": [*rules, {**rules[0], "name": "added"}]}})
+        g.process.send_signal(signal.SIGHUP)
+        time.sleep(0.2)  # biplane run forwards it
     wait_until("the counts of restarts", lambda: (p := g.plane("control plane"))["running"] and p["restarts"] == 3, 30)
+    wait_until("the added rule", lambda: [r["name"] for r in g.show("rules")["rules"]] == ["overheat", "added"], 10)
     assert g.plane("data plane")["restarts"] == 0
 
 
