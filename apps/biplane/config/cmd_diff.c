@@ -15,7 +15,7 @@ enum { OPT_JSON = BP_CLI_LONG };
 
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "compare the running configuration with this file"},
-	BP_OPTION_INSTANCE,
+	{'i', "instance", "NAME", "the instance of this name; default: the instance of FILE"},
 	{OPT_JSON, "json", NULL, "one JSON object"},
 	{0, NULL, NULL, NULL},
 };
