@@ -86,7 +86,8 @@ static void page(void)
 	     "twice).\n"
 	     "- `biplane_drops_total` has the reasons of group `drop` of the "
 	     "[counters](counters.md), and as `driver_*`, with the port, frames that the driver or "
-	     "the device lost. Workers count the other drops by reason only: `biplane capture "
+	     "the device lost. `biplane_port_drops_total` has the drops of each port by reason. "
+	     "`biplane capture "
 	     "--drops` shows the port and the node of each dropped frame, `biplane trace` its path "
 	     "through the nodes, and event `drops` the reasons of an interval.");
 	bp_metrics_each(line, last);
