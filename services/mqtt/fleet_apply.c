@@ -292,7 +292,7 @@ static bool is_behind_gap(const struct bp_mqtt_worker *in, const struct bp_flow 
 
 /* What the holds of the record are where the connection continues: the missing bytes may be
  * repeated, but if the other gateway has read them, the receiver acknowledges them instead, and
- * nobody reads their values here. */
+ * their values are not read here. */
 static enum bp_fleet_continues continues_at(const struct bp_mqtt_worker *in,
 	const struct bp_flow *f, unsigned dir, const struct bp_connection_record *r)
 {
