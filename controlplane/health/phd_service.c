@@ -186,13 +186,20 @@ static bool is_held(struct bp_phd_service *s, uint32_t slot)
 	return false;
 }
 
+/* Whether a session that is not ready must take the slow path: the report that it is held for may
+ * never end, as the device does not repeat it any more. The end of the next one makes it ready. */
+static bool is_slow(struct bp_phd_service *s, uint32_t slot)
+{
+	return bp_ready_is_suspended(s->ready, slot) &&
+	       (is_held(s, slot) || !bp_slow_busy(s->slow, slot));
+}
+
 static enum bp_phd_taken on_report(void *arg, uint32_t slot, const uint8_t *apdu, size_t len)
 {
 	struct bp_phd_service *s = arg;
 
 	/* without its containers the report cannot be stored yet: the device repeats it */
-	if (!bp_ready_is(s->ready, slot) &&
-		!(bp_ready_is_suspended(s->ready, slot) && is_held(s, slot)))
+	if (!bp_ready_is(s->ready, slot) && !is_slow(s, slot))
 		return BP_PHD_TAKEN_FULL;
 	return bp_slow_report(s->slow, slot, apdu, len, bp_mono_ns());
 }
