@@ -181,6 +181,19 @@ static bool is_of_earlier_self(const struct bp_associations *a, const struct bp_
 	return r->owner == a->owner && r->segment != a->segment;
 }
 
+/* Whether another gateway has adopted the association and ended it: a deleted record has the mark
+ * of that gateway. */
+static bool has_ended(const struct bp_association_note *n, const struct bp_fleet_value *v)
+{
+	return !v->found && n->epoch != 0 && v->epoch > n->epoch;
+}
+
+static void forget(struct bp_associations *a, const struct pending *p)
+{
+	a->counters.taken++;
+	(void)bp_phd_manager_forget(a->x.manager, p->slot, p->life, bp_mono_ns());
+}
+
 static void give_up(
 	struct bp_associations *a, uint32_t slot, const struct bp_association *r, uint64_t epoch)
 {
@@ -213,6 +226,8 @@ static void compared(void *arg, const struct bp_fleet_value *v)
 			memcmp(r.session.address, s->address, 16) == 0 &&
 			r.session.port == s->port && is_theirs(a, n, s, &r)) {
 			give_up(a, p->slot, &r, v->epoch);
+		} else if (v->known && has_ended(n, v)) {
+			forget(a, p);
 		} else if (v->known) {
 			bp_fleet_state_outrank(a->x.fleet, v->epoch);
 			n->state = BP_ASSOCIATION_OWN;
@@ -439,7 +454,11 @@ void bp_associations_closed(struct bp_associations *a, uint32_t slot, enum bp_ph
 {
 	struct bp_association_note *n = &a->note[slot];
 	struct bp_fleet_write w = {.epoch = n->epoch, .ttl_ms = DELETED_MS};
+	uint8_t entry[BP_ASSOCIATION_MOVE];
+	struct iovec move;
 
+	if (n->moved) /* no record did it: the previous owner has a session, too */
+		bp_association_announce(a, session_at(a, slot), entry, &move, &w);
 	if (n->state == BP_ASSOCIATION_OWN && (n->stored || n->busy) &&
 		why != BP_PHD_CLOSED_MOVED && write_value(a, session_at(a, slot), &w))
 		a->counters.ended++;

@@ -602,7 +602,27 @@ static void released(void **state)
 	measure(two, 1, 1, 70);
 	RUN_UNTIL(f, two->aborts == 1);
 	assert_int_equal(counted(two)->not_found, 1);
+	/* the first one ends its session, and does not store the association again */
+	RUN_UNTIL(f, !operates(one, 1));
+	assert_int_equal(counted(one)->taken, 1);
+	assert_int_equal(one->aborts, 0);
+	assert_false(record_has(f, 1, 0));
+	associated(f, 0, 1);
 	assert_true(operates(one, 1));
+}
+
+/* The previous owner writes its record again, and finds the mark of the other gateway. */
+static void released_while_the_owner_reports(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *one = &f->gateway[0], *two = &f->gateway[1];
+
+	associated(f, 0, 1);
+	send_apdu(two, 1, RLRQ, 6);
+	RUN_UNTIL(f, !record_has(f, 1, 0));
+	measure(one, 1, 1, 70); /* was late */
+	RUN_UNTIL(f, !operates(one, 1));
+	assert_false(record_has(f, 1, 0));
 }
 
 static void absent_device_is_remembered(void **state)
@@ -857,6 +877,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(owner_of_the_later_report, setup, teardown),
 		cmocka_unit_test_setup_teardown(declared_configuration, setup, teardown),
 		cmocka_unit_test_setup_teardown(released, setup, teardown),
+		cmocka_unit_test_setup_teardown(released_while_the_owner_reports, setup, teardown),
 		cmocka_unit_test_setup_teardown(absent_device_is_remembered, setup, teardown),
 		cmocka_unit_test_setup_teardown(reads_are_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_values, setup, teardown),
