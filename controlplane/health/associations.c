@@ -154,14 +154,31 @@ static uint32_t ttl_of(const struct bp_associations *a)
 /* The times of two reports are known to 4 s each. */
 #define REPORT_TIMES_S (2u * BP_PHD_REPEAT_UNIT_S)
 
+/* For this time a device repeats a request for an association that has no answer. */
+#define REPEATED_REQUEST_S 30u
+
+/* Whether the two sessions of a device at two gateways may come from one request and its
+ * repetition: one gateway was slow, and the device has associated at the other one. */
+static bool is_repeated_request(const struct bp_phd_session_spec *a, const struct bp_phd_session *b)
+{
+	const uint32_t apart = a->associated_s > b->associated_s
+				       ? a->associated_s - b->associated_s
+				       : b->associated_s - a->associated_s;
+
+	return bp_load64(a->system_id) == bp_load64(b->system_id) && a->config_id == b->config_id &&
+	       a->config_content == b->config_content && apart <= REPEATED_REQUEST_S;
+}
+
 /*
  * Whether the association is now of the gateway that wrote this record, and not of this one. For
  * the same association, the later report decides. If it is not certain which one is later, the
- * other gateway wins: it has the record.
+ * other gateway wins: it has the record. For a request and its repetition, the device is where it
+ * has sent reports. Otherwise the later association decides.
  */
 static bool is_theirs(const struct bp_associations *a, const struct bp_association_note *n,
 	const struct bp_phd_session *s, const struct bp_association *r)
 {
+	const bool has_reports = atomic_load_explicit(&s->reports, memory_order_relaxed) != 0;
 	struct bp_phd_report_words w;
 
 	if (r->owner == a->owner && r->segment == a->segment)
@@ -169,6 +186,8 @@ static bool is_theirs(const struct bp_associations *a, const struct bp_associati
 	if (bp_association_same(&r->session, s))
 		return !read_report(s, &w) || bp_association_report_s(w.sent, bp_mono_ns(),
 						      bp_unix_ns()) <= r->report_s + REPORT_TIMES_S;
+	if (is_repeated_request(&r->session, s) && has_reports != (r->session.reports != 0))
+		return !has_reports;
 	if (n->state == BP_ASSOCIATION_OWN) /* the record was written after this one's */
 		return n->stored;
 	return r->session.associated_s >= s->associated_s;
