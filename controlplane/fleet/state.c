@@ -132,7 +132,7 @@ static struct bp_fleet_op *new_write(
 
 	if (op == NULL)
 		return NULL;
-	op->epoch = w->epoch != 0 ? w->epoch : s->outrank == 0 ? s->epoch : 0;
+	op->epoch = w->epoch != 0 ? w->epoch : bp_fleet_outranks(s) ? s->epoch : 0;
 	op->version = w->version;
 	op->shared = w->shared;
 	op->collapsible = w->collapsible;
@@ -223,14 +223,19 @@ void bp_fleet_state_outrank(struct bp_fleet_state *s, uint64_t epoch)
 {
 	const uint64_t counter = bp_fleet_epoch_counter(epoch);
 
-	if (epoch <= s->epoch || counter < s->outrank)
+	if (epoch <= s->epoch)
 		return;
 	if (counter >= BP_FLEET_COUNTER_MAX) {
 		bp_fleet_state_note_error(s, BP_FLEET_ERROR_EPOCH,
 			"the epoch of a value is the highest one, or above");
 		return;
 	}
-	s->outrank = counter;
+	if (counter > bp_fleet_epoch_counter(s->epoch) + BP_FLEET_COUNTER_AHEAD) {
+		if (s->outrank_far == 0 || counter < s->outrank_far)
+			s->outrank_far = counter;
+	} else if (counter > s->outrank) {
+		s->outrank = counter;
+	}
 	s->epoch_known = false;
 	bp_fleet_pump(s);
 }

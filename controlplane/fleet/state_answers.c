@@ -103,7 +103,8 @@ void bp_fleet_on_down(void *arg, enum bp_fleet_error why, const char *text)
 }
 
 /* Without a first epoch, this process shares nothing. One that has an epoch keeps it, and the
- * values of higher ones remain those of their owners. */
+ * values of higher ones remain those of their owners. A lower number than the refused one, which
+ * was asked for meanwhile, may be plausible. */
 static void refuse_epoch(struct bp_fleet_state *s, bool exhausted)
 {
 	const char *text =
@@ -120,34 +121,56 @@ static void refuse_epoch(struct bp_fleet_state *s, bool exhausted)
 			BP_LOG_STR("reason", s->last_error)),
 		"no higher epoch in the shared state of the fleet; values of other gateways are "
 		"not taken over");
-	s->outrank = 0;
-	s->epoch_known = true;
+	if (exhausted)
+		s->outrank = s->outrank_far = 0;
+	else if (s->outrank_far >= s->epoch_above)
+		s->outrank_far = 0;
+	s->epoch_known = bp_fleet_outranks(s);
+}
+
+/* Redis has no free memory: reads continue, and the epoch is requested again. */
+static void delay_epoch(struct bp_fleet_state *s)
+{
+	bp_fleet_state_note_error(s, BP_FLEET_ERROR_FULL, "epoch: no free memory");
+	s->pause_ns = bp_mono_ns() + FULL_PAUSE_NS;
+}
+
+static bool is_refusal(const struct bp_fleet_state *s, const struct bp_resp *r)
+{
+	const uint64_t plausible = bp_fleet_epoch_counter(s->epoch) + BP_FLEET_COUNTER_AHEAD;
+
+	if (r->type != BP_RESP_INTEGER || !s->epoch_new)
+		return false;
+	return r->integer == BP_FLEET_EPOCH_EXHAUSTED ||
+	       (r->integer == BP_FLEET_EPOCH_IMPLAUSIBLE && s->epoch_above > plausible);
+}
+
+static void set_epoch(struct bp_fleet_state *s, uint64_t counter)
+{
+	if (s->epoch_new)
+		s->epoch = counter << BP_FLEET_NONCE_BITS | s->nonce;
+	/* outrank() may have asked for more meanwhile. */
+	if (bp_fleet_epoch_counter(s->epoch) > s->outrank)
+		s->outrank = 0;
+	if (bp_fleet_epoch_counter(s->epoch) > s->outrank_far)
+		s->outrank_far = 0;
+	s->epoch_known = bp_fleet_outranks(s);
 }
 
 static void take_epoch(struct bp_fleet_state *s, const struct bp_resp *r)
 {
 	s->epoch_asked = false;
-	if (r->type == BP_RESP_ERROR) {
+	if (r->type == BP_RESP_ERROR && bp_redis_error(r) == BP_FLEET_ERROR_FULL)
+		delay_epoch(s);
+	else if (r->type == BP_RESP_ERROR)
 		bp_redis_link_fail(s->link, bp_redis_error(r), "the key of the epoch is refused");
-		return;
-	}
-	if (r->type == BP_RESP_INTEGER && s->epoch_new &&
-		(r->integer == BP_FLEET_EPOCH_EXHAUSTED ||
-			r->integer == BP_FLEET_EPOCH_IMPLAUSIBLE)) {
+	else if (is_refusal(s, r))
 		refuse_epoch(s, r->integer == BP_FLEET_EPOCH_EXHAUSTED);
-		return;
-	}
-	if (r->type != BP_RESP_INTEGER || r->integer <= 0 ||
-		(uint64_t)r->integer > BP_FLEET_COUNTER_MAX) {
+	else if (r->type != BP_RESP_INTEGER || r->integer <= 0 ||
+		 (uint64_t)r->integer > BP_FLEET_COUNTER_MAX)
 		bp_redis_link_fail(s->link, BP_FLEET_ERROR_PROTOCOL, "the epoch is not valid");
-		return;
-	}
-	if (s->epoch_new)
-		s->epoch = (uint64_t)r->integer << BP_FLEET_NONCE_BITS | s->nonce;
-	/* outrank() may have asked for more meanwhile. */
-	if (bp_fleet_epoch_counter(s->epoch) > s->outrank)
-		s->outrank = 0;
-	s->epoch_known = s->outrank == 0;
+	else
+		set_epoch(s, (uint64_t)r->integer);
 }
 
 static void refuse_write(struct bp_fleet_state *s, struct bp_fleet_op *op, const struct bp_resp *r)

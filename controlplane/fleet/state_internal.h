@@ -39,10 +39,13 @@ struct bp_fleet_state {
 	char prefix[BP_FLEET_PREFIX_MAX];
 	uint64_t epoch;
 	uint64_t outrank; /* counter that a new epoch must exceed; 0: none is needed */
-	bool epoch_known; /* Redis has our epoch, on this connection */
-	bool epoch_asked; /* the request is in flight */
-	bool epoch_new;   /* ... for a new epoch */
-	bool calling;     /* done() of writes */
+	/* Likewise, the lowest one that is so far ahead of the own one that Redis may refuse it. */
+	uint64_t outrank_far;
+	uint64_t epoch_above; /* the one of both that is requested */
+	bool epoch_known;     /* Redis has our epoch, on this connection */
+	bool epoch_asked;     /* the request is in flight */
+	bool epoch_new;       /* ... for a new epoch */
+	bool calling;         /* done() of writes */
 	bool ending;
 	bool draining;
 	void (*drained)(void *arg); /* NULL: called, or not draining */
@@ -62,6 +65,12 @@ struct bp_fleet_state {
 static inline uint64_t bp_fleet_epoch_counter(uint64_t epoch)
 {
 	return epoch >> BP_FLEET_NONCE_BITS;
+}
+
+/* Whether the epoch is above those of all values that were taken over. */
+static inline bool bp_fleet_outranks(const struct bp_fleet_state *s)
+{
+	return s->outrank == 0 && s->outrank_far == 0;
 }
 
 /* ---- state_send.c ---- */

@@ -45,7 +45,8 @@ _Static_assert(BP_FLEET_COUNTER_AHEAD == 1048576, "the scripts have it as a text
  * last writes, learns the number from the processes that have one. The counter ends at its maximum,
  * so no process gets the number of another one; those that have a number keep it. The second number
  * is of a value that anybody may have written: it does not move the counter far. A counter that is
- * no number, or NaN, which fails each comparison, is at its end.
+ * no number, or NaN, which fails each comparison, is at its end. A counter that does not change is
+ * not written: a Redis without free memory refuses each SET.
  */
 #define EPOCH_SCRIPT                                                                               \
 	"local got = redis.pcall('GET', KEYS[1])\n"                                                \
@@ -55,13 +56,17 @@ _Static_assert(BP_FLEET_COUNTER_AHEAD == 1048576, "the scripts have it as a text
 	"if n == nil then return ARGV[3] == '1' and 0 or own end\n"                                \
 	"if n < own then n = own end\n"                                                            \
 	"if ARGV[3] == '1' then\n"                                                                 \
-	"  if above > n + " COUNTER_AHEAD " then return -1 end\n"                                  \
-	"  if n < above then n = above end\n"                                                      \
-	"  if not (n < " COUNTER_MAX ") then return 0 end\n"                                       \
-	"  n = n + 1\n"                                                                            \
-	"  own = n\n"                                                                              \
+	"  if above > n + " COUNTER_AHEAD " then\n"                                                \
+	"    own = -1\n"                                                                           \
+	"  else\n"                                                                                 \
+	"    if n < above then n = above end\n"                                                    \
+	"    if not (n < " COUNTER_MAX ") then return 0 end\n"                                     \
+	"    n = n + 1\n"                                                                          \
+	"    own = n\n"                                                                            \
+	"  end\n"                                                                                  \
 	"end\n"                                                                                    \
-	"redis.call('SET', KEYS[1], string.format('%.0f', n))\n"                                   \
+	"local text = string.format('%.0f', n)\n"                                                  \
+	"if got ~= text then redis.call('SET', KEYS[1], text) end\n"                               \
 	"return own\n"
 /*
  * KEYS: a stream. ARGV: where to begin, and a number of entries. An entry that no gateway has
@@ -164,10 +169,12 @@ static void send_epoch(struct bp_fleet_state *s)
 	struct key_text key;
 	char own[24], above[24];
 
-	s->epoch_new = s->epoch == 0 || s->outrank != 0;
+	/* A number that Redis may refuse hides no other one, and does not delay the first epoch. */
+	s->epoch_above = s->outrank != 0 || s->epoch == 0 ? s->outrank : s->outrank_far;
+	s->epoch_new = s->epoch == 0 || s->epoch_above != 0;
 	make_key(s, "epoch", &key);
 	snprintf(own, sizeof(own), "%" PRIu64, bp_fleet_epoch_counter(s->epoch));
-	snprintf(above, sizeof(above), "%" PRIu64, s->outrank);
+	snprintf(above, sizeof(above), "%" PRIu64, s->epoch_above);
 	const struct iovec words[] = {WORD("EVALSHA", 7),
 		WORD(bp_redis_link_script(s->link, SCRIPT_EPOCH), BP_REDIS_SHA_LEN), WORD("1", 1),
 		WORD(key.text, key.len), WORD(own, strlen(own)), WORD(above, strlen(above)),
@@ -268,7 +275,8 @@ void bp_fleet_pump(struct bp_fleet_state *s)
 	struct bp_fleet_op *op;
 
 	bp_fleet_queue_mature(&s->queue, s->draining ? UINT64_MAX : now);
-	if (bp_redis_link_is_up(s->link) && !s->epoch_known && !s->epoch_asked)
+	if (bp_redis_link_is_up(s->link) && !s->epoch_known && !s->epoch_asked &&
+		now >= s->pause_ns)
 		s->epoch_asked = send_own(s, BP_FLEET_OP_EPOCH, now);
 	while (bp_redis_link_is_up(s->link) && s->queue.n_sent < INFLIGHT_MAX &&
 		(op = TAILQ_FIRST(&s->queue.list[BP_FLEET_READS])) != NULL) {

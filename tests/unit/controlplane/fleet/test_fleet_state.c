@@ -362,6 +362,51 @@ static void a_full_redis_delays_writes_and_answers_reads(void **state)
 	assert_string_equal(get(f, f->state, "k"), "2");
 }
 
+/* Without free memory, the counter of epochs is only written if it changes. */
+static void full_redis_answers_reads_after_a_reconnect(void **state)
+{
+	struct fixture *f = *state;
+
+	start_both(f);
+	PUT(f, f->state, "k", "1", 1, .ttl_ms = 0);
+	RUN_UNTIL(f, f->done[BP_FLEET_STORED] == 1);
+	test_redis_cli(&f->redis, "CONFIG SET maxmemory 1");
+	test_redis_cli(&f->redis, "CLIENT KILL TYPE normal");
+	RUN_UNTIL(f, counters(f)->connects == 2);
+	RUN_UNTIL(f, bp_fleet_state_ready(f->state));
+	assert_string_equal(get(f, f->state, "k"), "1");
+	assert_true(f->got.known);
+	assert_int_equal(counters(f)->connects, 2);
+	assert_int_equal(counters(f)->error[BP_FLEET_ERROR_FULL], 0);
+}
+
+/* A new epoch must be written: the request is repeated, and the connection stays. */
+static void full_redis_delays_a_new_epoch(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t own;
+
+	start_both(f);
+	own = bp_fleet_state_epoch(f->state);
+	PUT(f, f->state, "k", "1", 1, .ttl_ms = 0);
+	RUN_UNTIL(f, f->done[BP_FLEET_STORED] == 1);
+	test_redis_cli(&f->redis, "CONFIG SET maxmemory 1");
+	bp_fleet_state_outrank(f->state, own + ((uint64_t)5 << BP_FLEET_NONCE_BITS));
+	f->other = start(f); /* its first one */
+	RUN_UNTIL(f, counters(f)->error[BP_FLEET_ERROR_FULL] >= 2 &&
+			     bp_fleet_state_counters(f->other)->error[BP_FLEET_ERROR_FULL] >= 2);
+	assert_string_equal(get(f, f->state, "k"), "1");
+	assert_string_equal(get(f, f->other, "k"), "1");
+	assert_false(bp_fleet_state_ready(f->state));
+	assert_int_equal(bp_fleet_state_epoch(f->other), 0);
+	assert_int_equal(counters(f)->connects, 1);
+	assert_int_equal(bp_fleet_state_counters(f->other)->connects, 1);
+	test_redis_cli(&f->redis, "CONFIG SET maxmemory 0");
+	RUN_UNTIL(f, bp_fleet_state_ready(f->state) && bp_fleet_state_ready(f->other));
+	assert_true(bp_fleet_epoch_counter(bp_fleet_state_epoch(f->state)) >
+		    bp_fleet_epoch_counter(own) + 5);
+}
+
 static void errors_are_counted_by_reason(void **state)
 {
 	struct fixture *f = *state;
@@ -698,6 +743,68 @@ static void implausible_epoch_of_a_value(void **state)
 	assert_int_equal(counters(f)->error[BP_FLEET_ERROR_EPOCH], 2);
 }
 
+/* A value that nobody of the fleet has written prevents no takeover, in whichever order they are
+ * read. */
+static void implausible_epoch_beside_a_plausible_one(void **state)
+{
+	const uint64_t far = ((uint64_t)1 << 45) << BP_FLEET_NONCE_BITS;
+	struct fixture *f = *state;
+	uint64_t near;
+
+	start_both(f);
+	for (unsigned i = 0; i < 2; i++) {
+		near = bp_fleet_state_epoch(f->state) + ((uint64_t)100 << BP_FLEET_NONCE_BITS);
+		bp_fleet_state_outrank(f->state, i == 0 ? far : near);
+		bp_fleet_state_outrank(f->state, i == 0 ? near : far);
+		assert_false(bp_fleet_state_ready(f->state));
+		RUN_UNTIL(f, bp_fleet_state_ready(f->state));
+		assert_true(bp_fleet_state_epoch(f->state) > near);
+		assert_true(bp_fleet_state_epoch(f->state) < far);
+		assert_int_equal(counters(f)->error[BP_FLEET_ERROR_EPOCH], i + 1);
+	}
+	/* the lower one of two that are far above this process can be plausible in Redis */
+	set_counter(f, "10000000");
+	near = (uint64_t)10500000 << BP_FLEET_NONCE_BITS;
+	bp_fleet_state_outrank(f->state, far);
+	bp_fleet_state_outrank(f->state, near);
+	RUN_UNTIL(f, bp_fleet_state_ready(f->state));
+	assert_true(bp_fleet_state_epoch(f->state) > near);
+	assert_int_equal(counters(f)->connects, 1);
+}
+
+/* Values can be read before the first epoch. */
+static void implausible_epoch_before_the_first_one(void **state)
+{
+	const uint64_t far = ((uint64_t)1 << 45) << BP_FLEET_NONCE_BITS;
+	struct fixture *f = *state;
+
+	test_redis_start(&f->redis);
+	f->state = start(f);
+	bp_fleet_state_outrank(f->state, far);
+	RUN_UNTIL(f, bp_fleet_state_ready(f->state));
+	assert_int_equal(bp_fleet_epoch_counter(bp_fleet_state_epoch(f->state)), 1);
+	assert_int_equal(counters(f)->error[BP_FLEET_ERROR_EPOCH], 1);
+	assert_int_equal(counters(f)->connects, 1);
+}
+
+/* A Redis that has lost its data learns the epoch, also with the request for an implausible one. */
+static void epoch_is_restored_with_an_implausible_one(void **state)
+{
+	const uint64_t far = ((uint64_t)1 << 45) << BP_FLEET_NONCE_BITS;
+	struct fixture *f = *state;
+
+	test_redis_start(&f->redis);
+	set_counter(f, "500");
+	f->state = start(f);
+	RUN_UNTIL(f, bp_fleet_state_ready(f->state));
+	test_redis_kill(&f->redis);
+	RUN_UNTIL(f, !bp_fleet_state_connected(f->state));
+	bp_fleet_state_outrank(f->state, far);
+	test_redis_start(&f->redis);
+	RUN_UNTIL(f, bp_fleet_state_ready(f->state));
+	assert_string_equal(test_redis_cli(&f->redis, "get biplane:plant:epoch"), "501");
+}
+
 /* The epoch of a value is above the highest one: no process has written it, and it is replaced. The
  * highest one counts. */
 static void impossible_epoch_of_a_value(void **state)
@@ -808,6 +915,8 @@ int main(void)
 		TEST(a_stopped_redis_is_left_by_timeout),
 		TEST(an_idle_connection_is_checked),
 		TEST(a_full_redis_delays_writes_and_answers_reads),
+		TEST(full_redis_answers_reads_after_a_reconnect),
+		TEST(full_redis_delays_a_new_epoch),
 		TEST(errors_are_counted_by_reason),
 		TEST(error_text_of_any_bytes),
 		TEST(the_queue_is_bounded),
@@ -819,6 +928,9 @@ int main(void)
 		TEST(a_write_keeps_an_earlier_epoch),
 		TEST(exhausted_epochs),
 		TEST(implausible_epoch_of_a_value),
+		TEST(implausible_epoch_beside_a_plausible_one),
+		TEST(implausible_epoch_before_the_first_one),
+		TEST(epoch_is_restored_with_an_implausible_one),
 		TEST(impossible_epoch_of_a_value),
 		TEST(changes_are_written_at_the_end),
 		TEST(the_end_is_bounded),
