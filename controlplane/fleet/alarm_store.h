@@ -121,8 +121,8 @@ void bp_alarm_store_poll_states(struct bp_alarm_store *s);
 /* Whether all changes of holds that were stored before the connection, and that are not too old,
  * have been read. */
 bool bp_alarm_store_holds_read(const struct bp_alarm_store *s);
-/* All changes of states and holds that were stored before this time (monotonic) have been read,
- * since the connection; 0: not yet. */
+/* All states, and changes of states and holds, that were stored before this time (monotonic) have
+ * been read, since the connection; 0: not yet. */
 uint64_t bp_alarm_store_polled_ns(const struct bp_alarm_store *s);
 void bp_alarm_store_list_taken(struct bp_alarm_store *s);
 

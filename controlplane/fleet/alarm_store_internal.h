@@ -103,6 +103,7 @@ struct bp_alarm_store {
 	unsigned first, n;
 	size_t bytes;                     /* of the copies in them */
 	char change[BP_ALARM_CHANGE_MAX]; /* the last one that was read; "": not known */
+	bool listing;                     /* the raised states */
 	bool polling;
 	char hold[BP_ALARM_CHANGE_MAX]; /* the same of the holds */
 	bool polling_holds, holds_read;

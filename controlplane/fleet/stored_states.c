@@ -85,6 +85,7 @@ static void replay(struct bp_alarm_store *s)
 void bp_alarm_store_list_states(struct bp_alarm_store *s)
 {
 	s->change[0] = '\0';
+	s->listing = true;
 	bp_alarm_push(s, SENT_LAST_CHANGE, "");
 	bp_redis_link_send(s->link, 6,
 		(const struct iovec[]){WORD("XREVRANGE", 9), WORD_OF(s->key[KEY_CHANGES]),
@@ -149,6 +150,8 @@ void bp_alarm_on_states(struct bp_alarm_store *s, const struct bp_resp *r)
 			s->owner.state(s->owner.arg, r[3 + i].text, r[3 + i].len);
 	if (r[1].len != 1 || r[1].text[0] != '0')
 		scan_states(s, r[1].text, r[1].len);
+	else
+		s->listing = false;
 }
 
 /* Reads an entry of a stream: its id, and the value of its only field. An entry with others was not
@@ -202,13 +205,17 @@ static unsigned take_changes(struct bp_alarm_store *s, const struct bp_resp *r,
 	return r->n;
 }
 
+/* The states from before the changes, which are read at the same time, count, too. */
 void bp_alarm_on_changes(struct bp_alarm_store *s, const struct bp_resp *r, uint64_t sent_ns)
 {
 	s->polling = false;
-	if (take_changes(s, r, s->change, false) < CHANGES_PAGE)
-		s->polled_ns = bp_redis_link_is_up(s->link) ? sent_ns : 0;
-	else if (bp_alarm_store_ready(s))
-		bp_alarm_store_poll_states(s);
+	if (take_changes(s, r, s->change, false) == CHANGES_PAGE) {
+		if (bp_alarm_store_ready(s))
+			bp_alarm_store_poll_states(s);
+		return;
+	}
+	if (bp_redis_link_is_up(s->link) && !s->listing && s->replay_done)
+		s->polled_ns = sent_ns;
 }
 
 /* The last one that was read is read again: if it is not the first one now, Redis has removed it

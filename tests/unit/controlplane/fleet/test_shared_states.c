@@ -391,6 +391,43 @@ static void small_hash_is_read(void **state)
 	assert_true(f->gateway[1].up);
 }
 
+/* A large hash is read in many steps, and the changes beside it. */
+static void states_are_known_when_all_are_read(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *b = &f->gateway[1];
+
+	(void)test_redis_cli(&f->redis,
+		"eval \"for i = 1, 3000 do redis.call('HSET', 'biplane:plant:alarms:raised', "
+		"string.format('%032x', i), 'r00000000000000010000000000000001t/' .. i) end\" 0");
+	start(f, 1);
+	RUN(f, bp_alarm_store_polled_ns(b->store) != 0);
+	assert_int_equal(number(b, "adopted"), 3000);
+}
+
+/* The same of the clears from before this process. */
+static void states_are_known_when_all_clears_are_read(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	both_up(f);
+	assert_int_equal(publish(a, "81").state, BP_ALARM_RAISED);
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
+	stop_control(a);
+	(void)test_redis_cli(&f->redis,
+		"eval \"for i = 1, 3000 do redis.call('XADD', 'biplane:plant:alarms:changes', '*', "
+		"'s', 'c00000000000000010000000000000001t/' .. i) end\" 0");
+	assert_int_equal(publish(b, "70").state, BP_ALARM_CLEARED);
+	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "0") == 0);
+	start_control(f, 0);
+	RUN(f, bp_alarm_store_polled_ns(a->store) != 0);
+	assert_true(bp_shared_states_known(a->states));
+	while (bp_ring_used(&one.shm.adopt_offers[0]) != 0)
+		bp_mqtt_worker_tick(a->rig->in, a->rig->mono_ns);
+	assert_int_equal(rig_count(&one, BP_C_FLEET_STATE_CLEARED), 1);
+}
+
 /* A raise and its clear are on their way: the answer to the raise is none to the clear. */
 static void each_state_has_its_answer(void **state)
 {
@@ -431,6 +468,8 @@ int main(void)
 		CASE(redis_has_no_memory),
 		CASE(repeated_states_leave_places),
 		CASE(small_hash_is_read),
+		CASE(states_are_known_when_all_are_read),
+		CASE(states_are_known_when_all_clears_are_read),
 		CASE(each_state_has_its_answer),
 	};
 
