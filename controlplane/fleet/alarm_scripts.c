@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/fleet/alarm_store_internal.h"
+#include "shm/mqtt/mqtt_tables.h"
 #include "shm/rules/rule_state.h"
 
 /* Copies that no gateway renews or claims, and notes of claims, expire after this time. */
@@ -141,6 +142,21 @@
 						"redis.call('XADD', KEYS[9], 'MAXLEN', '~', n, "   \
 						"'*', 's', ARGV[2])\n"                             \
 						"return ''\n"
+/*
+ * KEYS: a stream. ARGV: where to begin, or 'last', and a number of entries. An entry that no
+ * gateway has written may have any number of fields, of any length: only its id is returned.
+ */
+#define ENTRIES_SCRIPT                                                                             \
+	"local all\n"                                                                              \
+	"if ARGV[1] == 'last' then\n"                                                              \
+	"  all = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', ARGV[2])\n"                   \
+	"else\n"                                                                                   \
+	"  all = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])\n"                  \
+	"end\n"                                                                                    \
+	"for _, e in ipairs(all) do\n"                                                             \
+	"  if #e[2] ~= 2 or #e[2][1] > 16 or #e[2][2] > " ENTRY_MAX_TEXT " then e[2] = {} end\n"   \
+	"end\n"                                                                                    \
+	"return all\n"
 #define CLEARED_MS "86400000"
 /* A number from a clock that is ahead would outlast all real raises of the next time. */
 #define AHEAD_S "5"
@@ -148,6 +164,10 @@
 _Static_assert(1 << BP_TRANSITION_SHIFT == 16384, "the script has the unit as a text");
 #define MAX_COPIES 65536
 #define MAX_CLEARS 65536
+#define ENTRY_MAX 8192
+#define ENTRY_MAX_TEXT BP_TEXT(ENTRY_MAX)
+_Static_assert(ENTRY_MAX >= BP_STATE_TOPIC_MAX + 256, "a state or hold: a head and a topic");
+_Static_assert(ENTRY_MAX < BP_RESP_TEXT_MAX / BP_ALARM_CHANGES_PAGE, "a page is read");
 _Static_assert(MAX_COPIES == BP_ALARM_STORE_MAX, "the scripts have the bound as a text");
-const char *const bp_alarm_scripts[] = {
-	RENEW_SCRIPT, PUT_SCRIPT, REMOVE_SCRIPT, CLAIM_SCRIPT, STATE_SCRIPT, REJECT_SCRIPT, NULL};
+const char *const bp_alarm_scripts[] = {RENEW_SCRIPT, PUT_SCRIPT, REMOVE_SCRIPT, CLAIM_SCRIPT,
+	STATE_SCRIPT, REJECT_SCRIPT, ENTRIES_SCRIPT, NULL};

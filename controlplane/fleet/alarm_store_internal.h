@@ -18,6 +18,7 @@
 #define BP_ALARM_INFLIGHT_MAX 256u /* a power of two */
 #define BP_ALARM_KEY_MAX 224u
 #define BP_ALARM_CHANGE_MAX 48u /* an id of a stream */
+#define BP_ALARM_CHANGES_PAGE 64u
 _Static_assert(
 	BP_ALARM_STATES_INFLIGHT <= BP_ALARM_INFLIGHT_MAX / 2, "the other half is for the rest");
 
@@ -62,7 +63,8 @@ enum bp_alarm_script {
 	SCRIPT_REMOVE,
 	SCRIPT_CLAIM,
 	SCRIPT_STATE,
-	SCRIPT_REJECT
+	SCRIPT_REJECT,
+	SCRIPT_ENTRIES
 };
 extern const char *const bp_alarm_scripts[];
 

@@ -7,7 +7,6 @@
 
 /* Raised and cleared states, and holds in progress. */
 
-#define CHANGES_PAGE 64u
 /* What is older is not read: below the age that the receiver refuses, as a change is stored later
  * than its time. */
 #define HOLDS_NS (BP_RULE_STATE_IDLE_NS - 60000000000ull)
@@ -31,16 +30,23 @@ static void scan_states(struct bp_alarm_store *s, const char *cursor, size_t len
 			WORD(cursor, len), WORD("COUNT", 5), WORD("100", 3)});
 }
 
-static void read_stream(
-	struct bp_alarm_store *s, enum bp_alarm_command command, const char *key, const char *from)
+static void read_entries(struct bp_alarm_store *s, enum bp_alarm_command command, const char *key,
+	const char *from, unsigned max)
 {
 	char n[12];
 
-	snprintf(n, sizeof(n), "%u", CHANGES_PAGE);
+	snprintf(n, sizeof(n), "%u", max);
 	bp_alarm_push(s, command, "");
 	bp_redis_link_send(s->link, 6,
-		(const struct iovec[]){WORD("XRANGE", 6), WORD_OF(key), WORD_OF(from), WORD("+", 1),
-			WORD("COUNT", 5), WORD_OF(n)});
+		(const struct iovec[]){WORD("EVALSHA", 7),
+			WORD(bp_redis_link_script(s->link, SCRIPT_ENTRIES), BP_REDIS_SHA_LEN),
+			WORD("1", 1), WORD_OF(key), WORD_OF(from), WORD_OF(n)});
+}
+
+static void read_stream(
+	struct bp_alarm_store *s, enum bp_alarm_command command, const char *key, const char *from)
+{
+	read_entries(s, command, key, from, BP_ALARM_CHANGES_PAGE);
 }
 
 static void read_changes(struct bp_alarm_store *s, enum bp_alarm_command command, const char *from)
@@ -86,10 +92,7 @@ void bp_alarm_store_list_states(struct bp_alarm_store *s)
 {
 	s->change[0] = '\0';
 	s->listing = true;
-	bp_alarm_push(s, SENT_LAST_CHANGE, "");
-	bp_redis_link_send(s->link, 6,
-		(const struct iovec[]){WORD("XREVRANGE", 9), WORD_OF(s->key[KEY_CHANGES]),
-			WORD("+", 1), WORD("-", 1), WORD("COUNT", 5), WORD("1", 1)});
+	read_entries(s, SENT_LAST_CHANGE, s->key[KEY_CHANGES], "last", 1);
 	if (s->replay_done)
 		return;
 	s->replay[0] = '\0';
@@ -191,7 +194,7 @@ static unsigned take_changes(struct bp_alarm_store *s, const struct bp_resp *r,
 {
 	const struct bp_resp *e = r + 1, *value;
 
-	if (r->type != BP_RESP_ARRAY || r->n > CHANGES_PAGE) {
+	if (r->type != BP_RESP_ARRAY || r->n > BP_ALARM_CHANGES_PAGE) {
 		bp_alarm_invalid(s, "changes of states: unexpected answer");
 		return 0;
 	}
@@ -209,7 +212,7 @@ static unsigned take_changes(struct bp_alarm_store *s, const struct bp_resp *r,
 void bp_alarm_on_changes(struct bp_alarm_store *s, const struct bp_resp *r, uint64_t sent_ns)
 {
 	s->polling = false;
-	if (take_changes(s, r, s->change, false) == CHANGES_PAGE) {
+	if (take_changes(s, r, s->change, false) == BP_ALARM_CHANGES_PAGE) {
 		if (bp_alarm_store_ready(s))
 			bp_alarm_store_poll_states(s);
 		return;
@@ -236,7 +239,7 @@ void bp_alarm_on_holds(struct bp_alarm_store *s, const struct bp_resp *r, uint64
 		s->holds_ns = 0;
 		s->owner.hold_gap(s->owner.arg);
 	}
-	if (take_changes(s, r, s->hold, false) == CHANGES_PAGE) {
+	if (take_changes(s, r, s->hold, false) == BP_ALARM_CHANGES_PAGE) {
 		if (bp_alarm_store_ready(s))
 			poll_holds(s);
 		return;
@@ -251,7 +254,7 @@ void bp_alarm_on_replay(struct bp_alarm_store *s, const struct bp_resp *r)
 	const unsigned n = take_changes(s, r, s->replay, true);
 
 	s->replayed += n;
-	if (n == CHANGES_PAGE && s->replayed < REPLAY_MAX)
+	if (n == BP_ALARM_CHANGES_PAGE && s->replayed < REPLAY_MAX)
 		replay(s);
 	else if (bp_redis_link_is_up(s->link))
 		s->replay_done = true;

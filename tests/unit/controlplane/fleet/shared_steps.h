@@ -34,6 +34,7 @@ struct gateway {
 	struct bp_shared_states *states;
 	struct peer client;
 	bool up;
+	unsigned downs; /* connections that ended */
 };
 
 struct fixture {
@@ -57,6 +58,7 @@ static inline void on_down(void *arg)
 	struct gateway *g = arg;
 
 	g->up = false;
+	g->downs++;
 	bp_shared_states_down(g->states);
 }
 

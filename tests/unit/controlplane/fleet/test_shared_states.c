@@ -391,6 +391,42 @@ static void small_hash_is_read(void **state)
 	assert_true(f->gateway[1].up);
 }
 
+/* 200 entries of the stream that no gateway has written. */
+static void add_foreign_entries(struct fixture *f, const char *stream)
+{
+	char words[512];
+
+	snprintf(words, sizeof(words),
+		"eval \"local t = {} for i = 1, 200 do t[i] = 'x' end "
+		"for i = 1, 190 do redis.call('XADD', KEYS[1], '*', unpack(t)) end "
+		"for i = 1, 10 do redis.call('XADD', KEYS[1], '*', 's', "
+		"string.rep('x', 1100000)) end\" 1 biplane:plant:alarms:%s",
+		stream);
+	(void)test_redis_cli(&f->redis, words);
+	snprintf(words, sizeof(words), "xlen biplane:plant:alarms:%s", stream);
+	assert_true(strtoul(test_redis_cli(&f->redis, words), NULL, 10) >= 200);
+}
+
+/* Their number of fields and their lengths have no bound: the connection stays, also if they are
+ * the last ones when a gateway connects. */
+static void entries_of_any_shape(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	RUN(f, bp_alarm_store_polled_ns(a->store) != 0);
+	add_foreign_entries(f, "changes");
+	add_foreign_entries(f, "holds");
+	RUN(f, number(a, "invalid") >= 400);
+	assert_true(a->up);
+	start(f, 1);
+	RUN(f, bp_alarm_store_polled_ns(b->store) != 0);
+	assert_int_equal(publish(b, "81").state, BP_ALARM_RAISED);
+	RUN(f, rig_count(&one, BP_C_FLEET_STATE_RAISED) == 1);
+	assert_true(a->up && b->up);
+	assert_int_equal(a->downs + b->downs, 0);
+}
+
 /* A large hash is read in many steps, and the changes beside it. */
 static void states_are_known_when_all_are_read(void **state)
 {
@@ -468,6 +504,7 @@ int main(void)
 		CASE(redis_has_no_memory),
 		CASE(repeated_states_leave_places),
 		CASE(small_hash_is_read),
+		CASE(entries_of_any_shape),
 		CASE(states_are_known_when_all_are_read),
 		CASE(states_are_known_when_all_clears_are_read),
 		CASE(each_state_has_its_answer),
