@@ -57,8 +57,8 @@ struct bp_alarm_store_owner {
 	void (*stored)(void *arg, const char *uid, enum bp_alarm_stored result);
 	void (*removed)(void *arg, const char *uid);
 	void (*claimed)(void *arg, uint32_t n);
-	/* The next copies of this gateway; n < BP_ALARM_PAGE: the last ones. `after`: for the next
-	 * call. */
+	/* The next copies of this gateway; n < BP_ALARM_PAGE: the last ones. A uid "": no gateway
+	 * has written it. `after`: for the next call. */
 	void (*listed)(void *arg, unsigned n, const char (*uid)[BP_ALARM_UID_TEXT], double after);
 	/* len 0: there is no such copy. */
 	void (*fetched)(void *arg, const char *uid, const void *bytes, size_t len);

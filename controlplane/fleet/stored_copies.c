@@ -161,7 +161,9 @@ void bp_alarm_on_list(struct bp_alarm_store *s, const struct bp_resp *r)
 		return;
 	}
 	for (unsigned i = 0; i < r->n / 2; i++) {
-		if (!read_uid(&r[1 + 2 * i], uid[i]) || !read_score(&r[2 + 2 * i], &after)) {
+		if (!read_uid(&r[1 + 2 * i], uid[i]))
+			uid[i][0] = '\0';
+		if (!read_score(&r[2 + 2 * i], &after)) {
 			bp_alarm_invalid(s, "copies of alarms: invalid entry");
 			return;
 		}

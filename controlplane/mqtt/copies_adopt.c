@@ -116,7 +116,8 @@ void bp_copies_listed(void *arg, unsigned n, const char (*uid)[BP_ALARM_UID_TEXT
 	a->last = n < BP_ALARM_PAGE;
 	a->after = after;
 	for (unsigned i = 0; i < n; i++) {
-		if (bp_copies_is_published_here(c, uid[i]))
+		c->n.invalid += uid[i][0] == '\0';
+		if (uid[i][0] == '\0' || bp_copies_is_published_here(c, uid[i]))
 			continue;
 		/* without an entry it would be adopted again at each connection */
 		if (!bp_alarm_store_ready(c->store) || c->table.n + BP_ALARM_PAGE > c->table.max) {

@@ -772,15 +772,11 @@ static void copies_are_not_believed(void **state)
 	RUN(f, test_subscriber_has_all(f->subscriber, 1, 10) &&
 			counter(&f->gateway[0], "unacknowledged") == 0);
 	assert_int_equal(counter(&f->gateway[0], "invalid"), 1);
-	/* no uid: the connection ends, and alarms are published without it */
+	/* no uid: it is skipped */
 	(void)test_redis_cli(&f->redis, "zadd biplane:plant:alarms:order:gw0 2 '\"; DROP'");
 	kill_process(&f->gateway[0]);
 	start(&f->gateway[0]);
-	/* more than once: it connects again */
-	for (unsigned i = 0; i < 2; i++) {
-		RUN(f, is_leased(&f->gateway[0]));
-		RUN(f, !is_leased(&f->gateway[0]));
-	}
+	RUN(f, is_leased(&f->gateway[0]) && counter(&f->gateway[0], "invalid") == 1);
 	put(f, 0, 11, 20);
 	RUN(f, test_subscriber_has_all(f->subscriber, 11, 20));
 	assert_each_once(f, 1, 20);
@@ -790,6 +786,28 @@ struct changing {
 	_Atomic(volatile uint16_t *) len;
 	atomic_bool begun, end;
 };
+
+/* They hide no copy, and end no connection. */
+static void foreign_members_of_the_order(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[1];
+
+	start(&f->gateway[0]);
+	store_and_die(f, 20);
+	(void)test_redis_cli(&f->redis,
+		"eval \"for i = 1, 40 do redis.call('ZADD', KEYS[1], i / 100, 'x' .. i) end\" 1 "
+		"biplane:plant:alarms:order:gw1");
+	(void)test_redis_cli(&f->redis, "zadd biplane:plant:alarms:order:gw1 1 "
+					"0123456789abcdef0123456789ABCDEF");
+	start(g);
+	RUN(f, counter(g, "adopted") == 20 && counter(g, "invalid") >= 41);
+	assert_true(is_leased(g));
+	test_broker_start(&f->broker);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 20) && copies(f, 1) == 0);
+	assert_each_once(f, 1, 20);
+	assert_int_equal(bp_fleet_state_counters(g->fleet)->error[BP_FLEET_ERROR_PROTOCOL], 0);
+}
 
 static void *change(void *arg)
 {
@@ -898,6 +916,7 @@ int main(void)
 		CASE(redis_is_away_and_returns),
 		CASE(redis_has_no_memory),
 		CASE(copies_are_not_believed),
+		CASE(foreign_members_of_the_order),
 		CASE(missing_permission_is_counted),
 		CASE(errors_of_copies_are_counted),
 		CASE(length_changes_while_it_is_read),
