@@ -6,11 +6,17 @@
 /* Copies that no gateway renews or claims, and notes of claims, expire after this time. */
 #define KEPT_MS "604800000"
 
+/* For a script with an epoch in ARGV[1]: another process with the name of the gateway has a higher
+ * one. A lease that no gateway has written does not count. */
+#define FENCE                                                                                      \
+	"local old = redis.pcall('GET', KEYS[1])\n"                                                \
+	"if type(old) == 'table' and not string.find(old.err, 'WRONGTYPE') then return old end\n"  \
+	"if type(old) == 'string' and #old == 16 and not string.find(old, '[^0-9a-f]') and\n"      \
+	"  old > ARGV[1] and old <= '" BP_FLEET_EPOCH_MAX_TEXT "' then return -1 end\n"
 /* KEYS: as above. ARGV: epoch, time to live of the lease (ms). A Redis without free memory refuses
  * a SET, but not to extend the lease. */
 #define RENEW_SCRIPT                                                                               \
-	"local old = redis.call('GET', KEYS[1])\n"                                                 \
-	"if old and old > ARGV[1] then return -1 end\n"                                            \
+	FENCE                                                                                      \
 	"if old == ARGV[1] then\n"                                                                 \
 	"  redis.call('PEXPIRE', KEYS[1], ARGV[2])\n"                                              \
 	"else\n"                                                                                   \
@@ -21,8 +27,7 @@
 	"return redis.call('SCARD', KEYS[4])\n"
 /* ARGV: epoch, uid, record, name of the gateway. */
 #define PUT_SCRIPT                                                                                 \
-	"local old = redis.call('GET', KEYS[1])\n"                                                 \
-	"if old and old > ARGV[1] then return -1 end\n"                                            \
+	FENCE                                                                                      \
 	"if redis.call('SISMEMBER', KEYS[4], ARGV[2]) == 1 then return -2 end\n"                   \
 	"if redis.call('HLEN', KEYS[2]) >= " BP_TEXT(                                              \
 		MAX_COPIES) " then return -3 end\n"                                                \

@@ -26,6 +26,8 @@ struct event_base;
  */
 struct bp_fleet_state;
 
+/* The highest epoch, as Redis has it. */
+#define BP_FLEET_EPOCH_MAX_TEXT "400000000000ffff"
 #define BP_FLEET_KEY_MAX 200u     /* bytes, without the prefix of the fleet */
 #define BP_FLEET_VALUE_MAX 65536u /* bytes */
 

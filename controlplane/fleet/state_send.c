@@ -11,7 +11,6 @@
 /* An idle connection is checked as often. */
 #define PING_NS 1000000000ull
 
-#define EPOCH_MAX "400000000000ffff"
 #define COUNTER_MAX "70368744177664"
 #define COUNTER_AHEAD "1048576"
 _Static_assert(BP_FLEET_COUNTER_MAX == 70368744177664, "the scripts have it as a text");
@@ -29,7 +28,7 @@ _Static_assert(BP_FLEET_COUNTER_AHEAD == 1048576, "the scripts have it as a text
 #define PUT_SCRIPT                                                                                 \
 	"local old = redis.call('GET', KEYS[1])\n"                                                 \
 	"if old and #old >= 32 and string.sub(old, 1, 32) > ARGV[1] and\n"                         \
-	"  string.sub(old, 1, 16) <= '" EPOCH_MAX "' then return 0 end\n"                          \
+	"  string.sub(old, 1, 16) <= '" BP_FLEET_EPOCH_MAX_TEXT "' then return 0 end\n"            \
 	"for i = 6, #ARGV do\n"                                                                    \
 	"  redis.call('XADD', KEYS[2], 'MAXLEN', '~', " BP_FLEET_STREAM_KEPT                       \
 	", '*', 's', ARGV[i])\n"                                                                   \

@@ -809,6 +809,42 @@ static void foreign_members_of_the_order(void **state)
 	assert_int_equal(bp_fleet_state_counters(g->fleet)->error[BP_FLEET_ERROR_PROTOCOL], 0);
 }
 
+/* A lease that no gateway has written is replaced: it fences none. */
+static void foreign_lease(void **state)
+{
+	static const char *const lease[] = {"zzzz", "zzzzzzzzzzzzzzzz", "400000000001ffff",
+		"ffffffffffffffff", "3fffffffffffffff0", "3FFFFFFFFFFFFFFF"};
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+	char words[128];
+
+	for (unsigned i = 0; i < sizeof(lease) / sizeof(lease[0]); i++) {
+		snprintf(words, sizeof(words), "set biplane:plant:alarms:lease:gw0 %s", lease[i]);
+		assert_string_equal(test_redis_cli(&f->redis, words), "OK");
+		if (i == 0)
+			start(g);
+		RUN(f, strcmp(test_redis_cli(&f->redis, "get biplane:plant:alarms:lease:gw0"),
+			       lease[i]) != 0);
+	}
+	RUN(f, is_leased(g));
+	assert_int_equal(counter(g, "fenced"), 0);
+	/* of another type */
+	(void)test_redis_cli(&f->redis, "del biplane:plant:alarms:lease:gw0");
+	(void)test_redis_cli(&f->redis, "lpush biplane:plant:alarms:lease:gw0 x");
+	RUN(f, strcmp(test_redis_cli(&f->redis, "type biplane:plant:alarms:lease:gw0"), "string") ==
+			0);
+	test_broker_stop(&f->broker);
+	(void)test_redis_cli(&f->redis, "set biplane:plant:alarms:lease:gw0 zzzz");
+	put(f, 0, 1, 5);
+	RUN(f, counter(g, "stored") == 5);
+	assert_int_equal(counter(g, "fenced"), 0);
+	/* a process with the name of this gateway, and a higher epoch */
+	(void)test_redis_cli(
+		&f->redis, "set biplane:plant:alarms:lease:gw0 400000000000ffff px 60000");
+	RUN(f, counter(g, "fenced") != 0);
+	assert_false(is_leased(g));
+}
+
 static void *change(void *arg)
 {
 	struct changing *c = arg;
@@ -917,6 +953,7 @@ int main(void)
 		CASE(redis_has_no_memory),
 		CASE(copies_are_not_believed),
 		CASE(foreign_members_of_the_order),
+		CASE(foreign_lease),
 		CASE(missing_permission_is_counted),
 		CASE(errors_of_copies_are_counted),
 		CASE(length_changes_while_it_is_read),
