@@ -13,6 +13,8 @@
 
 #define COUNTER_MAX "70368744177664"
 #define COUNTER_AHEAD "1048576"
+#define STORED_MAX "65568"
+_Static_assert(BP_FLEET_MARK_LEN + BP_FLEET_VALUE_MAX == 65568, "the scripts have it as a text");
 _Static_assert(BP_FLEET_COUNTER_MAX == 70368744177664, "the scripts have it as a text");
 _Static_assert((BP_FLEET_COUNTER_MAX << BP_FLEET_NONCE_BITS | 0xffff) == 0x400000000000ffff,
 	"the scripts have it as a text");
@@ -68,6 +70,14 @@ _Static_assert(BP_FLEET_COUNTER_AHEAD == 1048576, "the scripts have it as a text
 	"if got ~= text then redis.call('SET', KEYS[1], text) end\n"                               \
 	"return own\n"
 /*
+ * KEYS: the value. One that is longer than a gateway writes is returned as '', which is no value:
+ * an answer of any length would end the connection.
+ */
+#define GET_SCRIPT                                                                                 \
+	"local value = redis.pcall('GET', KEYS[1])\n"                                              \
+	"if type(value) == 'string' and #value > " STORED_MAX " then return '' end\n"              \
+	"return value\n"
+/*
  * KEYS: a stream. ARGV: where to begin, and a number of entries. An entry that no gateway has
  * written may have any number of fields, of any length: only its id is returned.
  */
@@ -78,8 +88,8 @@ _Static_assert(BP_FLEET_COUNTER_AHEAD == 1048576, "the scripts have it as a text
 	" then e[2] = {} end\n"                                                                    \
 	"end\n"                                                                                    \
 	"return all\n"
-enum { SCRIPT_PUT, SCRIPT_EPOCH, SCRIPT_ENTRIES };
-const char *const bp_fleet_scripts[] = {PUT_SCRIPT, EPOCH_SCRIPT, ENTRIES_SCRIPT, NULL};
+enum { SCRIPT_PUT, SCRIPT_EPOCH, SCRIPT_GET, SCRIPT_ENTRIES };
+const char *const bp_fleet_scripts[] = {PUT_SCRIPT, EPOCH_SCRIPT, GET_SCRIPT, ENTRIES_SCRIPT, NULL};
 
 /* ---- commands ---- */
 
@@ -150,8 +160,10 @@ static void send_get(struct bp_fleet_state *s, const struct bp_fleet_op *op)
 
 	make_key(s, op->key, &key);
 	if (!op->entries) {
-		bp_redis_link_send(s->link, 2,
-			(const struct iovec[]){WORD("GET", 3), WORD(key.text, key.len)});
+		bp_redis_link_send(s->link, 4,
+			(const struct iovec[]){WORD("EVALSHA", 7),
+				WORD(bp_redis_link_script(s->link, SCRIPT_GET), BP_REDIS_SHA_LEN),
+				WORD("1", 1), WORD(key.text, key.len)});
 		return;
 	}
 	const int n = snprintf(page, sizeof(page), "%u", BP_FLEET_ENTRIES_PAGE);

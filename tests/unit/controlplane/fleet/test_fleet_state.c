@@ -25,7 +25,7 @@ struct fixture {
 	unsigned done[RESULTS];
 	unsigned n_got;
 	struct bp_fleet_value got;
-	char got_bytes[256];
+	char got_bytes[BP_FLEET_VALUE_MAX + 1];
 };
 
 static void on_done(void *arg, enum bp_fleet_result result)
@@ -39,7 +39,7 @@ static void on_got(void *arg, const struct bp_fleet_value *v)
 
 	f->n_got++;
 	f->got = *v;
-	assert_true(v->len < sizeof(f->got_bytes));
+	assert_true(v->len <= BP_FLEET_VALUE_MAX);
 	if (v->found)
 		memcpy(f->got_bytes, v->bytes, v->len);
 	f->got_bytes[v->found ? v->len : 0] = '\0';
@@ -454,6 +454,34 @@ static void errors_are_counted_by_reason(void **state)
 	test_write_file(path, "secret\n");
 	f->state = start(f);
 	RUN_UNTIL(f, bp_fleet_state_connected(f->state));
+}
+
+/* The longest value is read. A longer one was not written by a gateway: it is unknown, and ends no
+ * connection. */
+static void value_of_any_length(void **state)
+{
+	static const unsigned len[] = {65537, 1100000, 5000000};
+	struct fixture *f = *state;
+	char words[256];
+
+	start_both(f);
+	for (unsigned i = 0; i < sizeof(len) / sizeof(len[0]); i++) {
+		snprintf(words, sizeof(words),
+			"eval \"redis.call('SET', KEYS[1], string.rep('0', 32 + %u))\" 1 "
+			"biplane:plant:k",
+			len[i]);
+		(void)test_redis_cli(&f->redis, words);
+		get(f, f->state, "k");
+		assert_false(f->got.known);
+		assert_int_equal(counters(f)->error[BP_FLEET_ERROR_PROTOCOL], i + 1);
+	}
+	(void)test_redis_cli(&f->redis,
+		"eval \"redis.call('SET', KEYS[1], string.rep('0', 32 + 65536))\" 1 "
+		"biplane:plant:k");
+	get(f, f->state, "k");
+	assert_true(f->got.known && f->got.found);
+	assert_int_equal(f->got.len, BP_FLEET_VALUE_MAX);
+	assert_int_equal(counters(f)->connects, 1);
 }
 
 static void the_queue_is_bounded(void **state)
@@ -919,6 +947,7 @@ int main(void)
 		TEST(full_redis_delays_a_new_epoch),
 		TEST(errors_are_counted_by_reason),
 		TEST(error_text_of_any_bytes),
+		TEST(value_of_any_length),
 		TEST(the_queue_is_bounded),
 		TEST(the_bytes_of_the_queue_are_bounded),
 		TEST(a_write_whose_time_has_passed_is_not_sent),
