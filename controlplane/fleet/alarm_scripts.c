@@ -162,6 +162,20 @@
 	"  if #e[2] ~= 2 or #e[2][1] > 16 or #e[2][2] > " ENTRY_MAX_TEXT " then e[2] = {} end\n"   \
 	"end\n"                                                                                    \
 	"return all\n"
+/*
+ * KEYS: of any type. ARGV: bytes of a text, a command, and its words behind the key. A text that no
+ * gateway has written may have any length: one with more bytes is returned as ''.
+ */
+#define READ_SCRIPT                                                                                \
+	"local max = tonumber(ARGV[1])\n"                                                          \
+	"local function shorten(v)\n"                                                              \
+	"  if type(v) == 'string' and #v > max then return '' end\n"                               \
+	"  if type(v) == 'table' then\n"                                                           \
+	"    for i = 1, #v do v[i] = shorten(v[i]) end\n"                                          \
+	"  end\n"                                                                                  \
+	"  return v\n"                                                                             \
+	"end\n"                                                                                    \
+	"return shorten(redis.call(ARGV[2], KEYS[1], unpack(ARGV, 3)))\n"
 #define CLEARED_MS "86400000"
 /* A number from a clock that is ahead would outlast all real raises of the next time. */
 #define AHEAD_S "5"
@@ -175,4 +189,4 @@ _Static_assert(ENTRY_MAX >= BP_STATE_TOPIC_MAX + 256, "a state or hold: a head a
 _Static_assert(ENTRY_MAX < BP_RESP_TEXT_MAX / BP_ALARM_CHANGES_PAGE, "a page is read");
 _Static_assert(MAX_COPIES == BP_ALARM_STORE_MAX, "the scripts have the bound as a text");
 const char *const bp_alarm_scripts[] = {RENEW_SCRIPT, PUT_SCRIPT, REMOVE_SCRIPT, CLAIM_SCRIPT,
-	STATE_SCRIPT, REJECT_SCRIPT, ENTRIES_SCRIPT, NULL};
+	STATE_SCRIPT, REJECT_SCRIPT, ENTRIES_SCRIPT, READ_SCRIPT, NULL};

@@ -42,6 +42,21 @@ void bp_alarm_call(
 	bp_redis_link_send(s->link, at, words);
 }
 
+void bp_alarm_read(struct bp_alarm_store *s, const char *command, const char *key, unsigned max,
+	unsigned n, const struct iovec *words)
+{
+	char bytes[12];
+	const int len = snprintf(bytes, sizeof(bytes), "%u", max);
+	struct iovec all[6 + BP_ALARM_READ_WORDS] = {WORD("EVALSHA", 7),
+		WORD(bp_redis_link_script(s->link, SCRIPT_READ), BP_REDIS_SHA_LEN), WORD("1", 1),
+		WORD_OF(key), WORD(bytes, (size_t)len), WORD_OF(command)};
+	unsigned at = 6;
+
+	for (unsigned i = 0; i < n; i++)
+		all[at++] = words[i];
+	bp_redis_link_send(s->link, at, all);
+}
+
 /* ---- answers ---- */
 
 void bp_alarm_invalid(struct bp_alarm_store *s, const char *text)

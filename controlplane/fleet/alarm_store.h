@@ -60,7 +60,7 @@ struct bp_alarm_store_owner {
 	/* The next copies of this gateway; n < BP_ALARM_PAGE: the last ones. A uid "": no gateway
 	 * has written it. `after`: for the next call. */
 	void (*listed)(void *arg, unsigned n, const char (*uid)[BP_ALARM_UID_TEXT], double after);
-	/* len 0: there is no such copy. */
+	/* NULL: there is no such copy. len 0: it is longer than a copy can be. */
 	void (*fetched)(void *arg, const char *uid, const void *bytes, size_t len);
 	/* A raised or cleared state, of the list, a change, or newer than one that was put; or a
 	 * hold. The bytes are untrusted. */

@@ -64,7 +64,8 @@ enum bp_alarm_script {
 	SCRIPT_CLAIM,
 	SCRIPT_STATE,
 	SCRIPT_REJECT,
-	SCRIPT_ENTRIES
+	SCRIPT_ENTRIES,
+	SCRIPT_READ
 };
 extern const char *const bp_alarm_scripts[];
 
@@ -129,6 +130,11 @@ void bp_alarm_push(struct bp_alarm_store *s, enum bp_alarm_command command, cons
 /* Sends a script with all keys and n further words. */
 void bp_alarm_call(struct bp_alarm_store *s, enum bp_alarm_script script, unsigned n,
 	const struct iovec *args);
+/* Sends a command that reads this key, and its n further words. Longer texts than `max` bytes are
+ * returned empty. */
+#define BP_ALARM_READ_WORDS 4u
+void bp_alarm_read(struct bp_alarm_store *s, const char *command, const char *key, unsigned max,
+	unsigned n, const struct iovec *words);
 /* The server answered with what it must not: the connection ends. */
 void bp_alarm_invalid(struct bp_alarm_store *s, const char *text);
 /* An error of one command: the connection stays. */

@@ -87,16 +87,15 @@ void bp_alarm_store_list(struct bp_alarm_store *s, double after)
 void bp_alarm_store_fetch(struct bp_alarm_store *s, const char *uid)
 {
 	bp_alarm_push(s, SENT_FETCH, uid);
-	bp_redis_link_send(s->link, 3,
-		(const struct iovec[]){WORD("HGET", 4), WORD_OF(s->key[KEY_COPIES]), WORD_OF(uid)});
+	bp_alarm_read(s, "HGET", s->key[KEY_COPIES], BP_FLEET_VALUE_MAX, 1,
+		(const struct iovec[]){WORD_OF(uid)});
 }
 
 static void scan_taken(struct bp_alarm_store *s, const char *cursor, size_t len)
 {
 	bp_alarm_push(s, SENT_LIST_TAKEN, "");
-	bp_redis_link_send(s->link, 5,
-		(const struct iovec[]){WORD("SSCAN", 5), WORD_OF(s->key[KEY_TAKEN]),
-			WORD(cursor, len), WORD("COUNT", 5), WORD("200", 3)});
+	bp_alarm_read(s, "SSCAN", s->key[KEY_TAKEN], BP_ALARM_UID_TEXT - 1, 3,
+		(const struct iovec[]){WORD(cursor, len), WORD("COUNT", 5), WORD("200", 3)});
 }
 
 void bp_alarm_store_list_taken(struct bp_alarm_store *s)

@@ -3,6 +3,7 @@
 
 #include "controlplane/fleet/alarm_store_internal.h"
 #include "controlplane/process/clock.h"
+#include "shm/mqtt/mqtt_tables.h"
 #include "shm/rules/rule_state.h"
 
 /* Raised and cleared states, and holds in progress. */
@@ -12,6 +13,9 @@
 #define HOLDS_NS (BP_RULE_STATE_IDLE_NS - 60000000000ull)
 /* Changes that are read from before the first connection; the stream has about 65,536. */
 #define REPLAY_MAX 131072u
+
+/* Bytes of a raised state. */
+#define STATE_MAX (BP_STATE_TOPIC_MAX + 64u)
 
 /* ---- commands ---- */
 
@@ -25,9 +29,8 @@ void bp_alarm_store_put_state(
 static void scan_states(struct bp_alarm_store *s, const char *cursor, size_t len)
 {
 	bp_alarm_push(s, SENT_LIST_STATES, "");
-	bp_redis_link_send(s->link, 5,
-		(const struct iovec[]){WORD("HSCAN", 5), WORD_OF(s->key[KEY_RAISED]),
-			WORD(cursor, len), WORD("COUNT", 5), WORD("100", 3)});
+	bp_alarm_read(s, "HSCAN", s->key[KEY_RAISED], STATE_MAX, 3,
+		(const struct iovec[]){WORD(cursor, len), WORD("COUNT", 5), WORD("100", 3)});
 }
 
 static void read_entries(struct bp_alarm_store *s, enum bp_alarm_command command, const char *key,

@@ -137,7 +137,7 @@ void bp_copies_fetched(void *arg, const char *uid, const void *bytes, size_t len
 	struct bp_copies_adoption *a = &c->adoption;
 
 	a->fetching--;
-	if (len != 0) {
+	if (bytes != NULL) {
 		a->page[a->n] = (struct bp_adopted){.alarm = bp_adopted_alarm(bytes, len, uid)};
 		if (a->page[a->n].alarm != NULL)
 			a->n++;

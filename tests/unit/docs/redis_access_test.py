@@ -7,8 +7,8 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-SENT = (r"redis\.call\('([A-Z]+)'", r"\[\]\)?(?:\{|= \{)\s*WORD\(\"([A-Z]+)\"", r"words\[.*\] = \{WORD\(\"([A-Z]+)\"",
-        r"SEND\(l, \"([A-Z]+)\"(?:, \"(LOAD)\")?", r"ping\[\] = .*\"([A-Z]+)\"")
+SENT = (r"redis\.p?call\('([A-Z]+)'", r"\[\]\)?(?:\{|= \{)\s*WORD\(\"([A-Z]+)\"", r"words\[.*\] = \{WORD\(\"([A-Z]+)\"",
+        r"SEND\(l, \"([A-Z]+)\"(?:, \"(LOAD)\")?", r"ping\[\] = .*\"([A-Z]+)\"", r"bp_alarm_read\(s, \"([A-Z]+)\"")
 # AUTH needs no permission, SENTINEL is for another server, and no value has a channel on which it is published.
 OTHERS = {"auth", "sentinel", "publish"}
 

@@ -809,6 +809,26 @@ static void foreign_members_of_the_order(void **state)
 	assert_int_equal(bp_fleet_state_counters(g->fleet)->error[BP_FLEET_ERROR_PROTOCOL], 0);
 }
 
+/* A copy and a note of a claim that are longer than an answer can be. */
+static void foreign_copies_of_any_length(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+
+	(void)test_redis_cli(&f->redis,
+		"eval \"local x = string.rep('x', 3000000) local uid = string.rep('0', 32) "
+		"redis.call('HSET', KEYS[1], uid, x) redis.call('ZADD', KEYS[2], 1, uid) "
+		"redis.call('SADD', KEYS[3], x)\" 3 biplane:plant:alarms:copies:gw0 "
+		"biplane:plant:alarms:order:gw0 biplane:plant:alarms:taken:gw0");
+	start(g);
+	RUN(f, counter(g, "invalid") == 1);
+	RUN(f, copies(f, 0) == 0);
+	test_broker_stop(&f->broker);
+	put(f, 0, 1, 5);
+	RUN(f, counter(g, "stored") == 5);
+	assert_int_equal(bp_fleet_state_counters(g->fleet)->error[BP_FLEET_ERROR_PROTOCOL], 0);
+}
+
 /* A lease that no gateway has written is replaced: it fences none. */
 static void foreign_lease(void **state)
 {
@@ -953,6 +973,7 @@ int main(void)
 		CASE(redis_has_no_memory),
 		CASE(copies_are_not_believed),
 		CASE(foreign_members_of_the_order),
+		CASE(foreign_copies_of_any_length),
 		CASE(foreign_lease),
 		CASE(missing_permission_is_counted),
 		CASE(errors_of_copies_are_counted),

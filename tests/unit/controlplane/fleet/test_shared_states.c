@@ -427,6 +427,26 @@ static void entries_of_any_shape(void **state)
 	assert_int_equal(a->downs + b->downs, 0);
 }
 
+/* The same of the hash of raised states. */
+static void raised_states_of_any_length(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	assert_int_equal(publish(a, "81").state, BP_ALARM_RAISED);
+	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "1") == 0);
+	(void)test_redis_cli(&f->redis,
+		"eval \"for i = 1, 100 do redis.call('HSET', KEYS[1], i, string.rep('x', 100000)) "
+		"end redis.call('HSET', KEYS[1], 'y', string.rep('x', 3000000)) "
+		"redis.call('HSET', KEYS[1], string.rep('z', 3000000), 'x')\" "
+		"1 biplane:plant:alarms:raised");
+	start(f, 1);
+	RUN(f, bp_alarm_store_polled_ns(b->store) != 0);
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
+	assert_int_equal(number(b, "invalid"), 102);
+	assert_int_equal(b->downs, 0);
+}
+
 /* A large hash is read in many steps, and the changes beside it. */
 static void states_are_known_when_all_are_read(void **state)
 {
@@ -505,6 +525,7 @@ int main(void)
 		CASE(repeated_states_leave_places),
 		CASE(small_hash_is_read),
 		CASE(entries_of_any_shape),
+		CASE(raised_states_of_any_length),
 		CASE(states_are_known_when_all_are_read),
 		CASE(states_are_known_when_all_clears_are_read),
 		CASE(each_state_has_its_answer),
