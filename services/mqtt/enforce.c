@@ -204,6 +204,13 @@ static void forward_empty(
 	e->keep = 0;
 }
 
+/* An urgent byte was announced before the policy was active, and is ahead: the broker removes it
+ * from the stream. */
+static bool awaits_urgent(const struct bp_flow *f)
+{
+	return (f->marks & BP_MARK_URGENT(BP_TO_BROKER)) && bp_stream_tracked(f, BP_TO_BROKER);
+}
+
 /* Where the stream cannot be followed from byte to byte, it is not: what is in doubt is unjudged.
  */
 static bool is_ready(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
@@ -211,7 +218,7 @@ static bool is_ready(struct bp_mqtt_worker *in, struct bp_flow *f, const struct 
 	/* bytes that were forwarded before the policy was active */
 	if (f->pending & BP_FLOW_HELD(BP_TO_BROKER))
 		bp_hold_release(in, f, BP_TO_BROKER);
-	if (f->waiting[BP_TO_BROKER] != 0)
+	if (f->waiting[BP_TO_BROKER] != 0 || awaits_urgent(f))
 		bp_resync_enter(in, f, BP_TO_BROKER, f->next[BP_TO_BROKER]);
 	/* the position moved over bytes that took another path */
 	if (bp_judged_any(f) && bp_judged_end(in, f) != f->next[BP_TO_BROKER])

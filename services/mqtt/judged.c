@@ -101,7 +101,6 @@ static bool begin(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t positio
 
 	if (ref == 0)
 		return false;
-	bp_flow_unmark(f, BP_MARK_URGENT(BP_TO_BROKER));
 	f->judged = ref;
 	f->has_alias_max |= BP_FLOW_JUDGED;
 	j = at(in, f);

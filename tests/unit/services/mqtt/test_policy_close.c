@@ -309,6 +309,48 @@ static void urgent_data(void **state)
 	rig_close(&rig);
 }
 
+/* The byte `ahead` bytes ahead of the stream is urgent: its receiver removes it. */
+static void announce_urgent(struct peer *c, uint16_t ahead)
+{
+	const size_t n = peer_frame(c, CLIENT, TH_ACK | 0x20, c->seq[CLIENT], c->seq[BROKER], NULL,
+			     0, rig.frame),
+		     at = peer_l4(c) + 18;
+
+	rig.frame[at] = (uint8_t)((ahead + 1) >> 8);
+	rig.frame[at + 1] = (uint8_t)(ahead + 1);
+	peer_checksums(c, rig.frame, n);
+	rig_frame(&rig, rig.frame, n);
+}
+
+/* Announced before the policy was active: what the broker reads behind it is not known. */
+static void urgent_byte_of_before(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		const bool open = i & 1, is_read = i & 2;
+		struct peer c;
+
+		open_rig(open ? BP_POLICY_FAIL_OPEN : BP_POLICY_FAIL_CLOSED);
+		rule(BP_POLICY_OBSERVE, BP_POLICY_PUBLISH, "t/secret");
+		load();
+		c = connected(4);
+		announce_urgent(&c, is_read ? 0 : 3);
+		assert_int_equal(rig_count(&rig, BP_C_SEG_URGENT), 1);
+		if (is_read)
+			rig_send(&rig, &c, CLIENT, "x", 1);
+		rules[0].action = BP_POLICY_CLOSE;
+		load();
+		broker.first = c.seq[CLIENT];
+		publish(&c, 4, "t/x");
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_FAILED_CLOSED), !open && !is_read);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_FAILED_OPEN), open && !is_read);
+		assert_int_equal(broker.resets, !open && !is_read);
+		assert_int_equal(
+			received(&broker), open || is_read ? c.seq[CLIENT] - broker.first : 0);
+		rig_close(&rig);
+	}
+}
+
 /* Publications that the burst path reads are judged as well. */
 static void bursts(void **state)
 {
@@ -502,6 +544,7 @@ int main(void)
 		cmocka_unit_test(behind_the_connect),
 		cmocka_unit_test(broker_at_the_port_of_the_client),
 		cmocka_unit_test(urgent_data),
+		cmocka_unit_test(urgent_byte_of_before),
 		cmocka_unit_test(bursts),
 		cmocka_unit_test(reload),
 		cmocka_unit_test(any_sender),
