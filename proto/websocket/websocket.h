@@ -65,6 +65,9 @@ static inline bool bp_ws_is_data(const struct bp_ws_frames *s)
 /* The length of the head that p[0..n) begins with, with its empty line; 0: it is incomplete. No end
  * is in p[0..searched). */
 uint32_t bp_ws_head_end(const uint8_t *p, uint32_t n, uint32_t searched);
+/* Whether every reader finds the end of the head p[0..n), or of the part of one, at the same byte:
+ * lines end with CR LF, and there are no other control characters. That of p[0..checked) is so. */
+bool bp_ws_head_is_clear(const uint8_t *p, uint32_t n, uint32_t checked);
 /* A request, up to its empty line. `accept`: what the response must have. */
 enum bp_ws bp_ws_request(const uint8_t *p, uint32_t n, uint8_t accept[BP_WS_ACCEPT]);
 enum bp_ws bp_ws_response(const uint8_t *p, uint32_t n, const uint8_t accept[BP_WS_ACCEPT]);

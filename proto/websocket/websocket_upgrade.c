@@ -170,6 +170,19 @@ uint32_t bp_ws_head_end(const uint8_t *p, uint32_t n, uint32_t searched)
 	return 0;
 }
 
+/* Some servers accept LF without CR, and some read up to the first NUL. */
+bool bp_ws_head_is_clear(const uint8_t *p, uint32_t n, uint32_t checked)
+{
+	for (uint32_t i = checked; i < n; i++) {
+		const bool behind_cr = i != 0 && p[i - 1] == '\r';
+
+		if ((p[i] == '\n') != behind_cr || p[i] == 0x7f ||
+			(p[i] < ' ' && p[i] != '\t' && p[i] != '\r' && p[i] != '\n'))
+			return false;
+	}
+	return true;
+}
+
 enum bp_ws bp_ws_request(const uint8_t *p, uint32_t n, uint8_t accept[BP_WS_ACCEPT])
 {
 	static const char version[] = " HTTP/1.1";

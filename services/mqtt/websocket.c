@@ -103,6 +103,13 @@ static bool keep_head(
 	return true;
 }
 
+/* Of a head of which p[0..have) was read, `end` its length, or 0. A request that the broker takes
+ * for complete, and this code does not, is one behind which any frame would pass unread. */
+static bool is_clear(unsigned dir, const uint8_t *p, uint32_t have, uint32_t n, uint32_t end)
+{
+	return dir != BP_TO_BROKER || bp_ws_head_is_clear(p, end != 0 ? end : have + n, have);
+}
+
 /* Reads more of a head. Returns the number of bytes read. */
 static uint32_t read_head(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
@@ -113,7 +120,7 @@ static uint32_t read_head(
 
 	if (n > BP_WS_HEAD_MAX - have)
 		n = BP_WS_HEAD_MAX - have;
-	if (have == 0 && (end = bp_ws_head_end(p, n, 0)) != 0) {
+	if (have == 0 && (end = bp_ws_head_end(p, n, 0)) != 0 && is_clear(dir, p, 0, n, end)) {
 		head(in, f, dir, p, end);
 		return end;
 	}
@@ -123,6 +130,10 @@ static uint32_t read_head(
 	}
 	kept = bp_reassembly_data(in->reassembly, f->reassembly[dir]);
 	end = bp_ws_head_end(kept, have + n, have);
+	if (!is_clear(dir, kept, have, n, end)) {
+		stop(in, f, dir, BP_WS_E_UPGRADE);
+		return n;
+	}
 	if (end == 0) {
 		if (have + n == BP_WS_HEAD_MAX)
 			stop(in, f, dir, BP_WS_E_UPGRADE);

@@ -323,6 +323,31 @@ static void end_of_head(void **state)
 	assert_int_equal(bp_ws_head_end((const uint8_t *)"a\n\n", 3, 0), 0);
 }
 
+static void clear_heads(void **state)
+{
+	static const char text[] = GET UPGRADE ASKS END;
+	const uint32_t n = sizeof(text) - 1;
+	uint8_t other[sizeof(text)];
+
+	(void)state;
+	for (uint32_t have = 0; have <= n; have++)
+		for (uint32_t checked = 0; checked <= have; checked++)
+			assert_true(bp_ws_head_is_clear((const uint8_t *)text, have, checked));
+	for (uint32_t at = 0; at < n; at++) {
+		const bool ends_line = text[at] == '\r' || text[at] == '\n';
+
+		for (unsigned byte = 0; byte < 256; byte++) {
+			const bool is_control =
+				(byte < ' ' && byte != '\t') || byte == 0x7f || ends_line;
+
+			memcpy(other, text, n);
+			other[at] = (uint8_t)byte;
+			assert_int_equal(bp_ws_head_is_clear(other, n, 0),
+				byte == (uint8_t)text[at] || !is_control);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +360,7 @@ int main(void)
 		cmocka_unit_test(requests),
 		cmocka_unit_test(responses),
 		cmocka_unit_test(end_of_head),
+		cmocka_unit_test(clear_heads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

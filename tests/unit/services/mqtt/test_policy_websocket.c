@@ -13,11 +13,8 @@
 #define BLANKED "$refused"
 
 /* `packet`: of the rule that refuses `topic`. */
-static struct peer connected_websocket(uint8_t packet, const char *topic, uint8_t version)
+static void open_websocket(uint8_t packet, const char *topic)
 {
-	struct bytes b = {0}, mqtt = {0};
-	struct peer c;
-
 	open_rig(BP_POLICY_FAIL_CLOSED);
 	rig_close(&rig);
 	rig.mqtt.n_websocket_ports = 1;
@@ -25,6 +22,14 @@ static struct peer connected_websocket(uint8_t packet, const char *topic, uint8_
 	rule(BP_POLICY_BLANK, packet, topic);
 	rig_open(&rig);
 	load();
+}
+
+static struct peer connected_websocket(uint8_t packet, const char *topic, uint8_t version)
+{
+	struct bytes b = {0}, mqtt = {0};
+	struct peer c;
+
+	open_websocket(packet, topic);
 	c = open_peer();
 	c.broker_port = WS_PORT;
 	rig_handshake(&rig, &c);
@@ -382,6 +387,50 @@ static void behind_close(void **state)
 	}
 }
 
+/* Brokers find the end of a request with such bytes earlier than RFC 9112 has it. */
+static void request_with_another_end(void **state)
+{
+#define START "GET /mqtt HTTP/1.1\r\nUpgrade: web"
+#define REQUEST(text, before)                                                                      \
+	{                                                                                          \
+		text, sizeof(text) - 1, before                                                     \
+	}
+	static const struct {
+		const char *bytes;
+		size_t n, before; /* bytes that are forwarded: those of a segment before */
+	} request[] = {
+		REQUEST("GET /mqtt HTTP/1.1\nUpgrade: websocket\n\n", 0),
+		REQUEST(START "socket\n\r\n", 0),
+		REQUEST(START "socket\r\n\n", 0),
+		REQUEST(START "socket\r\n\r\0Z\n", sizeof(START "socket\r\n\r") - 1),
+		REQUEST(START "socket\r\n\rZ", sizeof(START "socket\r\n\r") - 1),
+		REQUEST(START "\0socket\r\n", 0),
+		REQUEST(START "\rsocket\r\n", 0),
+		REQUEST(START "\177socket\r\n", 0),
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(request) / sizeof(request[0]); i++) {
+		struct bytes frame =
+			message(&(struct mq_publish){.version = 4, .topic = SECRET, .payload = ""});
+		struct peer c;
+
+		open_websocket(BP_POLICY_PUBLISH, SECRET);
+		c = open_peer();
+		c.broker_port = WS_PORT;
+		rig_handshake(&rig, &c);
+		if (request[i].before != 0)
+			rig_send(&rig, &c, CLIENT, request[i].bytes, request[i].before);
+		rig_send(&rig, &c, CLIENT, request[i].bytes + request[i].before,
+			request[i].n - request[i].before);
+		rig_send_bytes(&rig, &c, CLIENT, &frame);
+		assert_int_equal(received(&broker), request[i].before);
+		assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_WEBSOCKET_UPGRADE), 1);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_FAILED_CLOSED), 1);
+		rig_close(&rig);
+	}
+}
+
 /* What is sent again, also after a restart and with another mask, has the bytes of before. */
 static void retransmission(void **state)
 {
@@ -484,6 +533,7 @@ int main(void)
 		cmocka_unit_test(header_that_remains_cut),
 		cmocka_unit_test(misread_frames),
 		cmocka_unit_test(behind_close),
+		cmocka_unit_test(request_with_another_end),
 		cmocka_unit_test(subscription),
 	};
 
