@@ -510,6 +510,22 @@ static bool is_syn(const struct bp_frame *frame)
 	       (frame->tcp_flags & (BP_TCP_SYN | BP_TCP_ACK | BP_TCP_RST)) == BP_TCP_SYN;
 }
 
+static bool is_reset(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, const struct bp_frame *frame)
+{
+	return (frame->tcp_flags & BP_TCP_RST) && (f->flags & BP_FLOW_CLOSED) &&
+	       !in->enforced->was_closed && bp_stream_numbered(f, BP_TO_BROKER);
+}
+
+/* The client has reset the connection. Its number is the next one here, but not for a broker that
+ * has not received all bytes before it: that one answers with an ACK (RFC 5961, 3.2) and continues.
+ * So what it sends is answered as after a refusal. */
+static void after_reset(struct bp_flow *f)
+{
+	f->top[BP_TO_BROKER] = f->next[BP_TO_BROKER];
+	f->proof |= BP_FLOW_REFUSED;
+}
+
 void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
 	struct bp_enforced *e = in->enforced;
@@ -522,9 +538,11 @@ void bp_enforce_after(struct bp_mqtt_worker *in, struct bp_flow *f, const struct
 			forward_empty(in, frame, BP_C_DROP_POLICY_NOT_READ);
 	} else if (f->proof & BP_FLOW_REFUSED)
 		after_end(in, f, frame);
-	else if (frame->to_broker)
+	else if (frame->to_broker) {
 		of_client(in, f, frame);
-	else if (e->refused) /* bytes that were forwarded before the policy was active */
+		if (is_reset(in, f, frame))
+			after_reset(f);
+	} else if (e->refused) /* bytes that were forwarded before the policy was active */
 		end(in, f, frame, f->next[BP_TO_BROKER]);
 	if (f->proof & BP_FLOW_REFUSED)
 		bp_judged_release(in, f);

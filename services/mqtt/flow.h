@@ -60,7 +60,7 @@ enum bp_stream {
 #define BP_FLOW_WEBSOCKET 0x20
 #define BP_FLOW_UNREAD 0x80 /* no proof: its publications are not evaluated */
 #define BP_FLOW_MARKED 0x10 /* there are `marks`: not for the burst path */
-/* The policy has ended the connection, which is closed: enforce.c */
+/* The policy, or its client by RST, has ended the connection, which is closed: enforce.c */
 #define BP_FLOW_REFUSED 0x40
 
 /* The parts of line 4 that are in use. */

@@ -298,6 +298,70 @@ static void last_segment_again(void **state)
 	rig_close(&rig);
 }
 
+/* The broker ignores a RST with a number ahead of what it has received: its answer ends it. */
+static void reset_ahead_of_the_broker(void **state)
+{
+	(void)state;
+	for (unsigned ahead = 0; ahead < 2; ahead++) {
+		struct peer c;
+		uint32_t at;
+
+		open_rig(BP_POLICY_FAIL_OPEN);
+		rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+		load();
+		c = connected(4);
+		publish(&c, 4, "t/x");
+		rig_ack(&rig, &c, BROKER);
+		at = c.seq[CLIENT];
+		if (ahead) /* read behind an acknowledged byte, and not forwarded */
+			rig_segment(&rig, &c, CLIENT, TH_ACK, at - 1, c.seq[BROKER], "1\300\0", 3);
+		assert_int_equal(received(&broker), at - broker.first);
+		rig_segment(&rig, &c, CLIENT, TH_RST, at + 2 * ahead, 0, NULL, 0);
+		assert_int_equal(broker.resets, 1);
+		assert_int_equal(broker.reset_at, at + 2 * ahead);
+		rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER], at, NULL, 0);
+		assert_int_equal(broker.resets, 2);
+		assert_int_equal(broker.reset_at, at);
+		/* the client's own answer to it, which biplane did not forward to the client */
+		rig_segment(&rig, &c, CLIENT, TH_RST, at, 0, NULL, 0);
+		publish(&c, 4, "t/secret");
+		assert_int_equal(received(&broker), at - broker.first);
+		/* nothing was refused */
+		assert_int_equal(rig_count(&rig, BP_C_CONN_RST), 1);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_CLOSED), 0);
+		assert_int_equal(rig_count(&rig, BP_C_DROP_POLICY_REFUSED), 0);
+		rig_close(&rig);
+	}
+}
+
+/* The ports of a connection that its client has reset are used again. */
+static void ports_of_a_reset_connection(void **state)
+{
+	struct peer c;
+	uint32_t at;
+
+	(void)state;
+	open_rig(BP_POLICY_FAIL_CLOSED);
+	rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+	load();
+	c = connected(4);
+	publish(&c, 4, "t/x");
+	rig_segment(&rig, &c, CLIENT, TH_RST, c.seq[CLIENT], 0, NULL, 0);
+	c = open_peer();
+	c.first[CLIENT] = c.seq[CLIENT] = 900000;
+	c.first[BROKER] = c.seq[BROKER] = 700000;
+	broker.first = 900001;
+	client.first = 700001;
+	rig_connect(&rig, &c, 4, "pump-1");
+	publish(&c, 4, "t/x");
+	at = c.seq[CLIENT];
+	assert_int_equal(received(&broker), at - broker.first);
+	publish(&c, 4, "t/secret");
+	assert_int_equal(received(&broker), at - broker.first);
+	assert_int_equal(rig_count(&rig, BP_C_POLICY_CLOSED), 1);
+	rig_close(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +374,8 @@ int main(void)
 		cmocka_unit_test(old_bytes_without_memory),
 		cmocka_unit_test(acknowledged_bytes),
 		cmocka_unit_test(last_segment_again),
+		cmocka_unit_test(reset_ahead_of_the_broker),
+		cmocka_unit_test(ports_of_a_reset_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
