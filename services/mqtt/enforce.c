@@ -261,6 +261,19 @@ static void before_first(struct bp_mqtt_worker *in, struct bp_flow *f, const str
 	}
 }
 
+/* Of bytes that were judged earlier, a client can choose other boundaries than those of before: the
+ * broker must not receive a header of a WebSocket in parts, either (websocket.c). */
+static uint32_t without_part_of_header(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_frame *frame, uint32_t keep)
+{
+	uint32_t end;
+
+	if (__builtin_expect(!(f->proof & BP_FLOW_WEBSOCKET), 1) || !bp_enforce_fails_closed(in, f))
+		return keep;
+	end = bp_judged_whole_headers(in, f, frame->seq + keep);
+	return (int32_t)(end - frame->seq) > 0 ? end - frame->seq : 0;
+}
+
 /* The first `keep` bytes of the payload were judged, `old` of them earlier. */
 static void forward(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame,
 	uint32_t keep, uint32_t old)
@@ -269,6 +282,8 @@ static void forward(struct bp_mqtt_worker *in, struct bp_flow *f, const struct b
 	const uint32_t before = bp_judged_first(in, f) - frame->seq;
 	const uint32_t end_before = bp_judged_end(in, f);
 
+	keep = without_part_of_header(in, f, frame, keep);
+	old = old < keep ? old : keep;
 	if (keep == 0) {
 		drop(in, BP_C_DROP_POLICY_NOT_READ);
 	} else if (keep < frame->payload_len) {

@@ -125,10 +125,21 @@ struct bp_resync {
 	uint16_t asked;     /* when what the peer must answer was seen, ticks >> 9 */
 };
 
+/* The client's frames at the byte with number `at`: struct bp_ws_frames, without the mask. */
+struct bp_ws_place {
+	uint32_t at, left;
+	uint8_t head[2], have, flags;
+};
+
 /* The state of a WebSocket, which has no search: websocket.c. */
 struct bp_websocket {
 	struct bp_ws_frames frames[2];
-	uint8_t accept[BP_WS_ACCEPT];
+	union {
+		uint8_t accept[BP_WS_ACCEPT]; /* before the response was read */
+		/* then, of judged bytes (judged.c), the first one; with another number it is not
+		 * known, as after a kill between the changes of both */
+		struct bp_ws_place judged;
+	};
 	uint8_t upgraded[2]; /* the head of this direction was read: 1 */
 	uint8_t cut_headers; /* times that the client's next header was incomplete, with a policy
 			      * that refuses packets */

@@ -4,6 +4,7 @@
 #include "proto/net/copy.h"
 #include "services/mqtt/burst.h"
 #include "services/mqtt/flow_memory.h"
+#include "services/mqtt/packets.h"
 #include "services/mqtt/single_publish.h"
 #include "services/mqtt/suback.h"
 
@@ -107,6 +108,8 @@ static bool begin(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t positio
 	j->end = j->began = position;
 	j->subacks = 0;
 	set(j, position, 0);
+	if (f->proof & BP_FLOW_WEBSOCKET)
+		bp_websocket_judged_from(f, position);
 	j->had_earlier = (f->flags & BP_FLOW_MIDWAY) || position != f->syn_seq + 1 ? DOUBTFUL : 0;
 	return true;
 }
@@ -223,6 +226,16 @@ uint32_t bp_judged_first(const struct bp_mqtt_worker *in, const struct bp_flow *
 	return base_of(at(in, f));
 }
 
+uint32_t bp_judged_whole_headers(struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t end)
+{
+	const struct judged *j = at(in, f);
+	const uint32_t n = end - base_of(j);
+
+	if (!(f->proof & BP_FLOW_WEBSOCKET) || n >= j->end - base_of(j))
+		return end;
+	return base_of(j) + bp_websocket_whole_headers(in, f, j->data + start_of(j), base_of(j), n);
+}
+
 bool bp_judged_doubts(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	return at(in, f)->had_earlier != 0;
@@ -264,6 +277,8 @@ void bp_judged_acknowledge(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_
 			j->had_earlier = LACKING;
 		return;
 	}
+	if (__builtin_expect(f->proof & BP_FLOW_WEBSOCKET, 0))
+		bp_websocket_acknowledged(in, f, j->data + start_of(j), base_of(j), more, j->end);
 	/* in the same few lines of memory, if the broker keeps up */
 	set(j, ack, ack == j->end ? 0 : start_of(j) + more);
 	j->had_earlier = 0;

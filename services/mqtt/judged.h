@@ -37,6 +37,9 @@ uint64_t bp_judged_follow(
 /* The first of them; bytes before it were acknowledged, or, where there are doubts, forwarded
  * before the policy was active: the broker may not have them. */
 uint32_t bp_judged_first(const struct bp_mqtt_worker *in, const struct bp_flow *f);
+/* The largest number up to `end` before which no header of a frame is incomplete: of a WebSocket,
+ * and of bytes that are kept; else `end`. */
+uint32_t bp_judged_whole_headers(struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t end);
 bool bp_judged_doubts(const struct bp_mqtt_worker *in, const struct bp_flow *f);
 /* The broker is asked whether it has them; and whether it has answered that it has not. */
 void bp_judged_ask(const struct bp_mqtt_worker *in, const struct bp_flow *f);

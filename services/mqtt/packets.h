@@ -63,6 +63,15 @@ bool bp_websocket_gap(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 /* The position is unknown, and so is the way back to one: inspection stops. `seq`: as in
  * bp_resync_enter(). */
 void bp_websocket_lose(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq);
+/* Judged bytes (judged.c) begin with number `at`, up to which the client's frames were read. */
+void bp_websocket_judged_from(struct bp_flow *f, uint32_t at);
+/* The first ones of those up to number `end`, p[0..n) with the numbers from `from` on, are
+ * acknowledged. */
+void bp_websocket_acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *p,
+	uint32_t from, uint32_t n, uint32_t end);
+/* How many of the first judged bytes p[0..n) are forwarded without a part of a header. */
+uint32_t bp_websocket_whole_headers(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const uint8_t *p, uint32_t from, uint32_t n);
 bool bp_websocket_is_sound(const struct bp_flow *f);
 /* Adopts a head of an earlier process that is not complete; false: nothing is claimed. */
 bool bp_websocket_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);

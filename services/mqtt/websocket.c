@@ -84,8 +84,10 @@ static void head(
 		return;
 	}
 	ws->upgraded[dir] = 1;
-	if (dir == BP_FROM_BROKER)
+	if (dir == BP_FROM_BROKER) {
+		bp_websocket_judged_from(f, f->next[BP_TO_BROKER]);
 		bp_tally(in, BP_C_CONN_WEBSOCKET);
+	}
 }
 
 /* Adds p[0..n) to the kept part of a head. False: there is no memory, which is counted. */
@@ -294,6 +296,85 @@ uint32_t bp_websocket_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 			break;
 	}
 	return all - n;
+}
+
+/* ---- judged bytes, which may be sent again ---- */
+
+static void keep_place(struct bp_flow *f, uint32_t at, const struct bp_ws_frames *s)
+{
+	f->websocket.judged = (struct bp_ws_place){.at = at,
+		.left = s->left,
+		.head = {s->head[0], s->head[1]},
+		.have = s->have,
+		.flags = s->flags};
+}
+
+static struct bp_ws_frames frames_at(const struct bp_ws_place *place)
+{
+	return (struct bp_ws_frames){.left = place->left,
+		.head = {place->head[0], place->head[1]},
+		.have = place->have,
+		.flags = place->flags};
+}
+
+/* p[0..n) follows. False: it is not of frames, which was found when it was read. */
+static bool follow(struct bp_mqtt_worker *in, struct bp_ws_frames *s, const uint8_t *p, uint32_t n,
+	bool is_limited)
+{
+	while (n != 0) {
+		uint32_t taken = n < s->left ? n : s->left;
+
+		if (bp_ws_in_payload(s)) {
+			bp_ws_advance(s, taken);
+		} else {
+			const enum bp_ws e = bp_ws_header(s, true, p, n, &taken);
+
+			bp_work_add(&in->work, BP_WORK_PACKET);
+			if (e > BP_WS_MORE || (is_limited && !bp_work_may(&in->work)))
+				return false;
+			if (e == BP_WS_OK && s->left == 0)
+				bp_ws_advance(s, 0);
+		}
+		p += taken;
+		n -= taken;
+	}
+	return true;
+}
+
+void bp_websocket_judged_from(struct bp_flow *f, uint32_t at)
+{
+	if (f->websocket.upgraded[BP_FROM_BROKER])
+		keep_place(f, at, &f->websocket.frames[BP_TO_BROKER]);
+}
+
+void bp_websocket_acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *p,
+	uint32_t from, uint32_t n, uint32_t end)
+{
+	const struct bp_ws_place *place = &f->websocket.judged;
+	struct bp_ws_frames s = frames_at(place);
+
+	if (!f->websocket.upgraded[BP_FROM_BROKER])
+		return;
+	if (from + n == end && end == f->next[BP_TO_BROKER])
+		keep_place(f, end, &f->websocket.frames[BP_TO_BROKER]);
+	else if (place->at == from && follow(in, &s, p, n, false))
+		keep_place(f, from + n, &s);
+}
+
+uint32_t bp_websocket_whole_headers(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const uint8_t *p, uint32_t from, uint32_t n)
+{
+	const struct bp_ws_place *place = &f->websocket.judged;
+	struct bp_ws_frames s = frames_at(place);
+
+	if (!f->websocket.upgraded[BP_FROM_BROKER] || place->at != from)
+		return n;
+	/* above the time of its connection it is sent once more */
+	if (!follow(in, &s, p, n, true))
+		return 0;
+	if (bp_ws_in_payload(&s))
+		return n;
+	return s.have < n ? n - s.have : 0;
 }
 
 bool bp_websocket_gap(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t gap)

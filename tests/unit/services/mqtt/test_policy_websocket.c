@@ -459,6 +459,70 @@ static void retransmission(void **state)
 	}
 }
 
+static void segment(struct peer *c, uint32_t seq, const struct bytes *b, size_t from, size_t to)
+{
+	rig_segment(&rig, c, CLIENT, TH_ACK | TH_PSH, seq + (uint32_t)from, c->seq[BROKER],
+		b->p + from, to - from);
+}
+
+/* Of frames that were read, but not received, the broker gets no part of a header, either. */
+static void part_of_a_header_again(void **state)
+{
+	char text[201] = "82";
+
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		const size_t header = i & 1 ? 8 : 6;
+		struct peer c = connected_websocket(BP_POLICY_PUBLISH, SECRET, 4);
+		struct bytes one, two, both = {0};
+		const uint32_t at = received(&broker), seq = c.seq[CLIENT];
+
+		rig_ack(&rig, &c, BROKER);
+		memset(text, ' ', sizeof(text) - 1);
+		memcpy(text, "82", 2);
+		text[i & 1 ? 200 : 2] = '\0';
+		one = message(&(struct mq_publish){.version = 4, .topic = "t/x", .payload = "1"});
+		two = message(&(struct mq_publish){.version = 4, .topic = "t/x", .payload = text});
+		bytes_u8(&both, 'x'); /* acknowledged: what follows is read, and not forwarded */
+		bytes_add(&both, one.p, one.n);
+		bytes_add(&both, two.p, two.n);
+		segment(&c, seq - 1, &both, 0, both.n);
+		assert_int_equal(received(&broker), at);
+		if (i & 2)
+			rig_restart(&rig);
+		for (size_t cut = 1; cut < 6; cut++)
+			segment(&c, seq, &one, 0, cut);
+		assert_int_equal(received(&broker), at);
+		for (size_t cut = 0; cut < header; cut++) {
+			segment(&c, seq - 1, &both, 1, 1 + one.n + cut);
+			assert_int_equal(received(&broker), at + one.n);
+			segment(&c, seq + (uint32_t)one.n, &two, 0, cut);
+			assert_int_equal(received(&broker), at + one.n);
+		}
+		if (i & 4) /* up to there */
+			rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER], seq + (uint32_t)one.n,
+				NULL, 0);
+		segment(&c, seq + (uint32_t)one.n, &two, 0, 3);
+		assert_int_equal(received(&broker), at + one.n);
+		segment(&c, seq + (uint32_t)one.n, &two, 0, header);
+		assert_int_equal(received(&broker), at + one.n + header);
+		segment(&c, seq + (uint32_t)one.n, &two, header, header + 3);
+		assert_int_equal(received(&broker), at + one.n + header + 3);
+		segment(&c, seq + (uint32_t)one.n, &two, 0, two.n);
+		assert_int_equal(received(&broker), at + one.n + two.n);
+		assert_memory_equal(broker.byte + at, both.p + 1, both.n - 1);
+		c.seq[CLIENT] += (uint32_t)both.n - 1;
+		rig_ack(&rig, &c, BROKER);
+		rig_told_values(&rig);
+		assert_alive(&c);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_RESTORED), 0);
+		bytes_free(&one);
+		bytes_free(&two);
+		bytes_free(&both);
+		rig_close(&rig);
+	}
+}
+
 /* ---- subscriptions ---- */
 
 /* The broker's answer, in two frames. */
@@ -534,6 +598,7 @@ int main(void)
 		cmocka_unit_test(misread_frames),
 		cmocka_unit_test(behind_close),
 		cmocka_unit_test(request_with_another_end),
+		cmocka_unit_test(part_of_a_header_again),
 		cmocka_unit_test(subscription),
 	};
 
