@@ -123,6 +123,8 @@ static enum bp_frame_kind parse_ip6(struct bp_frame *f, uint32_t l3_len)
 		if (next == IP_PROTO_FRAGMENT) {
 			/* an atomic fragment (RFC 6946) is a whole datagram */
 			if (bp_be16(ip + at + 2) & 0xfff9) {
+				if (ip[at] != IP_PROTO_TCP && !is_extension(ip[at]))
+					return other(f, ip[at]);
 				f->l4 = (uint16_t)(f->l3 + at + 8);
 				return fragment(f, bp_be16(ip + at + 2) & 0xfff8, ip[at]);
 			}

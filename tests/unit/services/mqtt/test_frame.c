@@ -211,6 +211,45 @@ static void extension_headers(void **state)
 	free(m);
 }
 
+/* Only fragments of datagrams that may carry TCP are BP_FRAME_FRAGMENT. */
+static void fragments_by_protocol(void **state)
+{
+	static const uint8_t all[] = {0, 44};
+	static const struct {
+		uint8_t next;
+		enum bp_frame_kind kind;
+	} rows[] = {{6, BP_FRAME_FRAGMENT}, {17, BP_FRAME_OTHER}, {58, BP_FRAME_OTHER},
+		{59, BP_FRAME_OTHER}, {0, BP_FRAME_FRAGMENT}, {43, BP_FRAME_FRAGMENT},
+		{44, BP_FRAME_FRAGMENT}, {51, BP_FRAME_FRAGMENT}, {60, BP_FRAME_FRAGMENT},
+		{4, BP_FRAME_UNREAD}, {41, BP_FRAME_UNREAD}, {47, BP_FRAME_UNREAD},
+		{50, BP_FRAME_UNREAD}};
+	struct peer c;
+
+	(void)state;
+	some_peer(&c, true, 0);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		/* the first one, one in the middle, and the last one */
+		static const uint8_t lows[] = {1, 9, 8};
+
+		for (unsigned k = 0; k < 3; k++) {
+			const uint8_t low = lows[k];
+			struct bp_frame f;
+			uint8_t *m;
+			size_t n = with_extensions(&c, all, 2, low);
+
+			scratch[peer_l4(&c) + 8] = rows[i].next;
+			assert_int_equal(parse(scratch, n, n, &f, &m), rows[i].kind);
+			if (rows[i].kind == BP_FRAME_FRAGMENT) {
+				assert_int_equal(f.is_first, low == 1);
+				assert_int_equal(f.has_ports, low == 1 && rows[i].next == 6);
+			}
+			if (rows[i].kind == BP_FRAME_UNREAD)
+				assert_int_equal(f.unread, BP_UNREAD_TUNNEL);
+			free(m);
+		}
+	}
+}
+
 static void vlan_depth(void **state)
 {
 	struct peer c;
@@ -369,6 +408,7 @@ int main(void)
 		cmocka_unit_test(inconsistent_ip4_lengths),
 		cmocka_unit_test(inconsistent_ip6_lengths),
 		cmocka_unit_test(extension_headers),
+		cmocka_unit_test(fragments_by_protocol),
 		cmocka_unit_test(vlan_depth),
 		cmocka_unit_test(every_bit_counts),
 		cmocka_unit_test(checksum_in_pieces),
