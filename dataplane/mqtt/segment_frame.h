@@ -42,9 +42,20 @@ static __rte_noinline bool bp_gather(
 	return left == 0;
 }
 
+/* Whether the tag of vlan_outer, which is behind any number of priority tags, is of 802.1Q. */
+static inline bool bp_vlan_is_8021q(const struct bp_frame *f)
+{
+	const uint8_t *tag = f->data + 12;
+
+	while ((bp_be16(tag + 2) & 0x0fff) == 0)
+		tag += BP_VLAN_TAG;
+	return bp_be16(tag) == BP_ETHER_VLAN;
+}
+
 /*
  * A connection through subinterfaces has another VLAN, or none, in its other direction: only its
- * addresses and its VRF identify it. A priority tag has no VLAN.
+ * addresses and its VRF identify it. A priority tag has no VLAN: the kernel, to which a frame with
+ * one and another tag is punted, strips it.
  */
 static __rte_noinline void bp_forget_vlan(
 	const struct bp_worker *w, const struct rte_mbuf *m, struct bp_frame *f)
@@ -52,7 +63,7 @@ static __rte_noinline void bp_forget_vlan(
 	uint8_t sub;
 
 	if (m->port >= BP_MAX_PORTS || bp_is_originated(m) || w->onward[m->port] != BP_EDGE_IP4 ||
-		f->vlan_inner != 0 || bp_be16(f->data + 12) != BP_ETHER_VLAN)
+		f->vlan_inner != 0 || !bp_vlan_is_8021q(f))
 		return;
 	sub = w->router.vlan[m->port][f->vlan_outer];
 	if (!bp_is_subinterface(sub))

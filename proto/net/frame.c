@@ -208,6 +208,20 @@ static enum bp_frame_kind link_mpls(struct bp_frame *f, uint32_t at)
 	return unread(f, BP_UNREAD_MPLS);
 }
 
+/* A receiver strips a tag with identifier 0 in front of another one, and behind it: with it, a
+ * connection has the same identity as without. */
+static void add_vlan(struct bp_frame *f, uint16_t id)
+{
+	if (id == 0)
+		return;
+	if (f->vlan_outer == 0)
+		f->vlan_outer = id;
+	else if (f->vlan_inner == 0)
+		f->vlan_inner = id;
+	else
+		f->tunnel = (uint32_t)id << 16;
+}
+
 enum bp_frame_kind bp_frame_link(const uint8_t *data, uint32_t contiguous, struct bp_frame *f)
 {
 	uint32_t at = 12;
@@ -224,18 +238,11 @@ enum bp_frame_kind bp_frame_link(const uint8_t *data, uint32_t contiguous, struc
 	for (unsigned tags = 0;
 		type == BP_ETHER_VLAN || type == BP_ETHER_QINQ || type == BP_ETHER_QINQ_OLD;
 		tags++) {
-		const uint16_t id = at + 6 > contiguous ? 0 : bp_be16(data + at + 2) & 0x0fff;
-
 		if (tags == VLAN_TAGS_MAX)
 			return unread(f, BP_UNREAD_VLAN);
 		if (at + 6 > contiguous)
 			return BP_FRAME_OTHER;
-		if (tags == 0)
-			f->vlan_outer = id;
-		else if (tags == 1)
-			f->vlan_inner = id;
-		else
-			f->tunnel = (uint32_t)id << 16;
+		add_vlan(f, bp_be16(data + at + 2) & 0x0fff);
 		at += 4;
 		type = bp_be16(data + at);
 	}

@@ -60,8 +60,9 @@ struct bp_frame {
 	const uint8_t *data; /* first byte of the Ethernet header; its first `contiguous` bytes */
 	uint32_t contiguous; /* bytes readable at data */
 	uint16_t l2;         /* bytes of Ethernet header and VLAN tags */
-	uint16_t l3, l4, payload;        /* offsets from data */
-	uint16_t vlan_outer, vlan_inner; /* VLAN identifiers (12 bits), 0 without a tag */
+	uint16_t l3, l4, payload; /* offsets from data */
+	/* VLAN identifiers (12 bits), 0: none; a priority tag has none */
+	uint16_t vlan_outer, vlan_inner;
 	uint32_t tunnel; /* further key of a connection: the third VLAN identifier in the upper
 			  * half, the PPPoE session in the lower */
 	uint16_t sport, dport; /* host byte order */

@@ -107,6 +107,47 @@ static void each_vrf_is_a_network(void **state)
 	rig_stop(&r);
 }
 
+/* The same segment of the client with two tags, which is punted. */
+static void is_known(struct rig *r, uint16_t outer, uint16_t inner)
+{
+	char before[256] = "", after[256] = "";
+	uint8_t frame[128];
+	struct peer c;
+	size_t n;
+
+	bp_flow_visit(r->shm.flows, r->shm.flows_len, 1, r->worker->mono_ns, collect, before);
+	peer_init(&c, false, 1, 1000, 2000);
+	c.n_vlan = 2;
+	c.vlan[0] = outer;
+	c.vlan[1] = inner;
+	n = peer_frame(&c, CLIENT, TH_SYN, c.seq[CLIENT], 0, NULL, 0, frame);
+	memcpy(frame, mac_of[A], 6);
+	bp_put_be16(frame + 12, BP_ETHER_VLAN);
+	rig_put(r, A, frame, (uint32_t)n);
+	rig_walk(r);
+	/* a priority tag in front is of the port */
+	if (outer == 0)
+		memmove(frame + 12, frame + 16, (n -= 4) - 12);
+	rig_expect_kernel(r, BP_EX_OTHER, A, frame, (uint32_t)n);
+	bp_flow_visit(r->shm.flows, r->shm.flows_len, 1, r->worker->mono_ns, collect, after);
+	assert_string_equal(after, before);
+}
+
+/* The kernel strips priority tags, and receives the frame by the same subinterface. */
+static void priority_tags_make_no_other_connection(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	start_mqtt(&r, "");
+	set_vrf_of(&r, A, BLUE, UP);
+	set_vrf_of(&r, SUB, RED, UP);
+	is_new_in(&r, A, ID, "vrf:20");
+	is_known(&r, 0, ID);
+	is_known(&r, ID, 0);
+	rig_stop(&r);
+}
+
 /* The table of a number is another one, as after VRFs were deleted and created. */
 static void a_number_of_a_vrf_is_reused(void **state)
 {
@@ -178,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_vrf_is_a_network),
+		cmocka_unit_test(priority_tags_make_no_other_connection),
 		cmocka_unit_test(a_number_of_a_vrf_is_reused),
 		cmocka_unit_test(a_missing_interface_keeps_its_network),
 		cmocka_unit_test(bridges_with_a_host_interface),

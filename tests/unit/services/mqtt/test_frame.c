@@ -250,6 +250,37 @@ static void fragments_by_protocol(void **state)
 	}
 }
 
+/* Receivers strip tags with identifier 0: they are none for the identity of a connection. */
+static void priority_tags(void **state)
+{
+	static const struct {
+		uint16_t tag[3], outer, inner, third;
+	} rows[] = {{{5}, 5, 0, 0}, {{0, 5}, 5, 0, 0}, {{5, 0}, 5, 0, 0}, {{0, 0, 5}, 5, 0, 0},
+		{{0, 5, 6}, 5, 6, 0}, {{5, 0, 6}, 5, 6, 0}, {{5, 6, 0}, 5, 6, 0},
+		{{5, 6, 7}, 5, 6, 7}, {{0}, 0, 0, 0}, {{0, 0}, 0, 0, 0}, {{0, 0, 0}, 0, 0, 0}};
+	struct peer c;
+
+	(void)state;
+	peer_init(&c, false, 7, 1, 2);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const size_t n = peer_frame(&c, CLIENT, TH_ACK, 1, 2, "x", 1, scratch);
+		struct bp_frame f;
+		uint8_t *m;
+
+		memmove(scratch + 24, scratch + 12, n - 12);
+		for (unsigned k = 0; k < 3; k++) {
+			bp_put_be16(scratch + 12 + 4 * k, BP_ETHER_VLAN);
+			bp_put_be16(scratch + 14 + 4 * k, 0xe000 | rows[i].tag[k]);
+		}
+		assert_int_equal(parse(scratch, n + 12, n + 12, &f, &m), BP_FRAME_TCP);
+		assert_int_equal(f.vlan_outer, rows[i].outer);
+		assert_int_equal(f.vlan_inner, rows[i].inner);
+		assert_int_equal(f.tunnel, (uint32_t)rows[i].third << 16);
+		assert_int_equal(f.l2, 26);
+		free(m);
+	}
+}
+
 static void vlan_depth(void **state)
 {
 	struct peer c;
@@ -409,6 +440,7 @@ int main(void)
 		cmocka_unit_test(inconsistent_ip6_lengths),
 		cmocka_unit_test(extension_headers),
 		cmocka_unit_test(fragments_by_protocol),
+		cmocka_unit_test(priority_tags),
 		cmocka_unit_test(vlan_depth),
 		cmocka_unit_test(every_bit_counts),
 		cmocka_unit_test(checksum_in_pieces),

@@ -266,6 +266,38 @@ static void bytes_from_before_a_reload(void **state)
 	}
 }
 
+/* A tag with identifier 0 is in front of that of the VLAN, or behind it: a receiver strips it, so
+ * the segments are those of the same connection. */
+static void priority_tag(void **state)
+{
+	static const uint16_t tags[][2] = {{0, 5}, {5, 0}};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct peer c;
+		uint32_t n;
+
+		open_rig(BP_POLICY_FAIL_OPEN);
+		rule(BP_POLICY_CLOSE, BP_POLICY_PUBLISH, "t/secret");
+		load();
+		c = open_peer();
+		c.n_vlan = 1;
+		c.vlan[0] = 5;
+		rig_connect(&rig, &c, 4, "pump-1");
+		publish(&c, 4, "t/x");
+		c.n_vlan = 2;
+		memcpy(c.vlan, tags[i], sizeof(c.vlan));
+		publish(&c, 4, "t/x");
+		n = received(&broker);
+		assert_int_equal(n, c.seq[CLIENT] - broker.first);
+		publish(&c, 4, "t/secret");
+		assert_int_equal(received(&broker), n);
+		assert_int_equal(rig_count(&rig, BP_C_POLICY_FAILED_OPEN), 0);
+		assert_int_equal(broker.resets, 1);
+		rig_close(&rig);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +311,7 @@ int main(void)
 		cmocka_unit_test(reset_with_payload),
 		cmocka_unit_test(held_before_a_reload),
 		cmocka_unit_test(bytes_from_before_a_reload),
+		cmocka_unit_test(priority_tag),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
