@@ -197,6 +197,16 @@ static inline enum bp_burst_verdict evaluate_part(struct bp_mqtt_worker *in,
 	return BP_BURST_GENERAL;
 }
 
+/*
+ * Whether the bytes of the flow before `end` can be kept until the broker has them, where the
+ * policy refuses packets. Asked before what a frame changes for good: one that is dropped comes
+ * again.
+ */
+static bool can_keep(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t end)
+{
+	return !bp_policy_refuses(in->rules) || bp_judged_can_keep(in, f, end);
+}
+
 static NOINLINE enum bp_burst_verdict evaluate_window(struct bp_mqtt_worker *in,
 	struct bp_mqtt_burst *b, const struct bp_rule *rule, uint32_t i, const uint8_t *payload,
 	uint32_t len)
@@ -206,7 +216,8 @@ static NOINLINE enum bp_burst_verdict evaluate_window(struct bp_mqtt_worker *in,
 	unsigned point;
 	double value;
 
-	if (!(b->windows >> i & 1))
+	if (!(b->windows >> i & 1) ||
+		!can_keep(in, b->l[i].flow, b->l[i].flow->next[BP_TO_BROKER] + b->p[i].len))
 		return BP_BURST_GENERAL;
 	if (rule->fast_window == BP_RULE_FAST_TEXT &&
 		bp_number_digits_before(payload + len, len, &digits, &point))
@@ -367,8 +378,12 @@ static NOINLINE void raise_alarms(
 {
 	for (uint64_t left = raised; left != 0; left &= left - 1) {
 		const uint32_t i = (uint32_t)__builtin_ctzll(left);
+		const uint32_t seq = bp_be32(b->frame[i] + BP_SINGLE_L4 + 4);
 
-		raise_alarm(in, b, i);
+		if (can_keep(in, b->l[i].flow, seq + b->p[i].len))
+			raise_alarm(in, b, i);
+		else
+			b->without_room |= (uint64_t)1 << i;
 	}
 	bp_alarms_commit(in);
 	if (in->journal->slot != 0)
@@ -461,7 +476,8 @@ static inline enum bp_burst_verdict decide_window(struct bp_mqtt_worker *in,
 	struct bp_flow *f = b->l[i].flow;
 	enum bp_burst_verdict verdict;
 
-	if (__builtin_expect(!bp_template_flow_matches(x, b->frame[i], &b->l[i], &b->p[i]), 0))
+	if (__builtin_expect(!bp_template_flow_matches(x, b->frame[i], &b->l[i], &b->p[i]), 0) ||
+		!can_keep(in, f, f->next[BP_TO_BROKER] + x->len))
 		return BP_BURST_GENERAL;
 	verdict = bp_burst_add_to_window(in, b, w, i, (double)(int32_t)b->number[i] / scale);
 	if (__builtin_expect(verdict != BP_BURST_GENERAL, 1))
@@ -581,7 +597,7 @@ void bp_mqtt_burst_read(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b,
 	else
 		bp_burst_hash(in, b);
 	probe(in, b, enforces);
-	b->same_template = b->numbers = b->raises = b->changed = 0;
+	b->same_template = b->numbers = b->raises = b->changed = b->without_room = 0;
 	if (x->on && x->gen == in->gen)
 		bp_template_read(in, b);
 	if (b->same_template != UINT64_MAX >> (BP_MQTT_BURST - b->n)) {

@@ -58,6 +58,8 @@ struct bp_mqtt_burst {
 	uint64_t windows;       /* those whose value is one of window[i] */
 	uint64_t parts;         /* those whose value is one of part[i] */
 	uint32_t number[BP_MQTT_BURST] __attribute__((aligned(16)));
+	/* those that would raise, but for which the policy has no memory: they are dropped */
+	uint64_t without_room;
 	double result[BP_MQTT_BURST]; /* of windows, and of BP_RULE_FAST_SPARKPLUG */
 	struct bp_window_place window[BP_MQTT_BURST];
 	struct bp_part_key part[BP_MQTT_BURST];

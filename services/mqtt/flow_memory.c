@@ -102,6 +102,18 @@ bp_reassembly_ref bp_flow_alloc_instead(
 	return ref;
 }
 
+bp_reassembly_ref bp_flow_alloc_spare(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes)
+{
+	bp_reassembly_ref ref = 0;
+
+	if (bytes + f->carried <= in->reassembly_per_flow && !bp_flow_is_unproven(f) &&
+		within_client_share(in, f, bytes))
+		ref = bp_reassembly_alloc(in->reassembly, bytes);
+	if (ref != 0)
+		bp_flow_carries(&in->table, f, size_of(in, ref));
+	return ref;
+}
+
 bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref *ref,
 	uint32_t keep, uint64_t bytes, uint64_t room)
 {

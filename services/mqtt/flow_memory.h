@@ -8,7 +8,10 @@
 
 /* flow_memory.c: arena blocks of one flow, within its bound; 0 when over it or full (counted). */
 bp_reassembly_ref bp_flow_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes);
-/* The same, of a block that is released soon: `old`, or 0. */
+/* The same for a proven flow while a burst is read, whose journal must not end: 0 also where memory
+ * is short. Nothing is counted. */
+bp_reassembly_ref bp_flow_alloc_spare(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes);
+/* The same as bp_flow_alloc(), of a block that is released soon: `old`, or 0. */
 bp_reassembly_ref bp_flow_alloc_instead(
 	struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes, bp_reassembly_ref old);
 /*

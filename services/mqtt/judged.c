@@ -66,8 +66,11 @@ uint32_t bp_judged_end(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 	return at(in, f)->end;
 }
 
+typedef bp_reassembly_ref block_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes);
+
 /* Another block, with what is in this one. */
-static bool move(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t held, uint32_t n)
+static bool move(
+	struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t held, uint32_t n, block_alloc *alloc)
 {
 	const uint32_t need = (uint32_t)sizeof(struct judged) + held + n;
 	const bp_reassembly_ref old = f->judged;
@@ -75,9 +78,9 @@ static bool move(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t held, ui
 	bp_reassembly_ref ref;
 	struct judged *to;
 
-	ref = bp_flow_alloc(in, f, 2 * (uint64_t)need);
+	ref = alloc(in, f, 2 * (uint64_t)need);
 	if (ref == 0)
-		ref = bp_flow_alloc(in, f, need);
+		ref = alloc(in, f, need);
 	if (ref == 0)
 		return false;
 	to = (struct judged *)(void *)bp_reassembly_data(in->reassembly, ref);
@@ -114,22 +117,34 @@ static bool begin(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t positio
 	return true;
 }
 
-static bool reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t position, uint32_t n)
+/* Behind what there is. */
+static bool extend(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n, block_alloc *alloc)
 {
-	struct judged *j;
-	uint32_t held;
+	struct judged *j = at(in, f);
+	const uint32_t held = j->end - base_of(j);
 
-	if (!bp_judged_any(f))
-		return begin(in, f, position, n);
-	j = at(in, f);
-	held = j->end - base_of(j);
 	if (n <= room_of(in, f) - start_of(j) - held)
 		return true;
 	if (held == 0 && n <= room_of(in, f)) {
 		set(j, base_of(j), 0);
 		return true;
 	}
-	return move(in, f, held, n);
+	return move(in, f, held, n, alloc);
+}
+
+static bool reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t position, uint32_t n)
+{
+	return bp_judged_any(f) ? extend(in, f, n, bp_flow_alloc) : begin(in, f, position, n);
+}
+
+bool bp_judged_can_keep(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t end)
+{
+	uint32_t pending; /* not appended yet */
+
+	if (!bp_judged_any(f))
+		return true; /* bp_judged_follow() begins */
+	pending = end - at(in, f)->end;
+	return pending <= BURST_BYTES_MAX && extend(in, f, pending, bp_flow_alloc_spare);
 }
 
 bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n)
@@ -158,7 +173,8 @@ static __attribute__((noinline)) bool follow(
 		return false; /* an earlier one found no room */
 	if (bp_judged_any(f) && (int32_t)(at(in, f)->end - seq) > 0)
 		bp_judged_release(in, f); /* of another policy */
-	if ((!bp_judged_any(f) || at(in, f)->end == seq) && reserve(in, f, seq, n)) {
+	if ((!bp_judged_any(f) || at(in, f)->end == seq) && !(b->without_room >> i & 1) &&
+		reserve(in, f, seq, n)) {
 		bp_judged_add(in, f, b->frame[i] + b->p[i].end - n, n);
 		return true;
 	}

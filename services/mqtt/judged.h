@@ -15,6 +15,10 @@ static inline bool bp_judged_any(const struct bp_flow *f)
 	return f->has_alias_max & BP_FLOW_JUDGED;
 }
 
+/* Whether bp_judged_follow() will append the bytes before `end`, which the burst path has read or
+ * reads next; makes room for them, if possible while a burst is read. */
+bool bp_judged_can_keep(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t end);
+
 /* Begins at the stream's position, if there are none yet, and makes room for `n` more. False: no
  * memory (counted). */
 bool bp_judged_reserve(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t n);

@@ -394,6 +394,85 @@ static void without_memory(void **state)
 	rig_close(&rig);
 }
 
+/* Number behind the last byte of the client that was forwarded. */
+static void note_end(void *arg, const uint8_t *frame, uint32_t len, bool to_client)
+{
+	struct bp_frame f;
+
+	assert_int_equal(bp_frame_parse(frame, len, len, &f), BP_FRAME_TCP);
+	if (!to_client)
+		*(uint32_t *)arg = f.seq + f.payload_len;
+}
+
+static void load_evaluated(bool window)
+{
+	struct bp_rule_spec alarm = rig_rule("alarm", "t/#", BP_COND_GT, 80);
+
+	alarm.repeat = BP_REPEAT_EVERY;
+	alarm.window =
+		(struct bp_window_spec){.given = window, .function = BP_WINDOW_MEAN, .values = 2};
+	rig_rules(&rig, &alarm, 1);
+}
+
+/* Publications on a topic that is allowed: those that find no memory come again, and each of the
+ * others is evaluated once. */
+static void without_memory_allowed(unsigned burst_size, unsigned topics, bool window)
+{
+	static const char *const topic[] = {"t/x", "t/y"};
+	unsigned dropped = 0, alarms = 0;
+	uint32_t first, len, end, slot;
+	struct peer c;
+
+	open_bursts(BP_POLICY_BLANK, SECRET);
+	load_evaluated(window);
+	c = connected(4);
+	rig_flush(&rig);
+	rig.burst_size = burst_size;
+	rig.forwarded = note_end;
+	rig.forwarded_arg = &end;
+	first = end = c.seq[CLIENT];
+	len = 0;
+	for (unsigned sent = 0; dropped < 6 && sent < 20000; sent++) {
+		const uint64_t drops = rig_count(&rig, BP_C_DROP_POLICY_MEMORY);
+
+		for (unsigned i = 0; i < burst_size; i++) {
+			const uint32_t at = c.seq[CLIENT];
+
+			rig_publish_text(&rig, &c, topic[(sent + i) % topics], "81");
+			len = c.seq[CLIENT] - at;
+		}
+		rig_flush(&rig);
+		alarms += (unsigned)rig_told_count(&rig);
+		c.seq[CLIENT] = end;
+		if (rig_count(&rig, BP_C_DROP_POLICY_MEMORY) == drops)
+			continue;
+		if (++dropped == 3) {
+			rig_ack(&rig, &c, BROKER);
+			rig_flush(&rig);
+		}
+	}
+	assert_int_equal(dropped, 6);
+	/* the burst path leaves other topics with state, or with alarms before them, alone */
+	if (topics == 1 || (burst_size == 1 && !window))
+		assert_true(rig.n_in_bursts - rig.n_general > 1000);
+	/* the mean of two values begins with the second one */
+	assert_int_equal(alarms + window * topics, (end - first) / len);
+	slot = bp_ruleset_rule(rig.rules, 0)->slot;
+	if (window)
+		assert_int_equal(
+			atomic_load(&rig.shm.rule_stats[slot].matched), (end - first) / len);
+	rig_close(&rig);
+}
+
+static void without_memory_nothing_is_evaluated(void **state)
+{
+	(void)state;
+	for (unsigned size = 1; size <= 16; size += 15)
+		for (unsigned window = 0; window < 2; window++)
+			for (unsigned topics = 1; topics <= 2; topics++)
+				without_memory_allowed(size, topics, window);
+}
+
 /* ---- other decisions ---- */
 
 /* The decision about a topic is that of a client: another one may publish on it. */
@@ -560,6 +639,7 @@ int main(void)
 		cmocka_unit_test(overlap_and_gap),
 		cmocka_unit_test(one_burst),
 		cmocka_unit_test(without_memory),
+		cmocka_unit_test(without_memory_nothing_is_evaluated),
 		cmocka_unit_test(other_client),
 		cmocka_unit_test(second_connection),
 		cmocka_unit_test(reload),
