@@ -195,8 +195,10 @@ struct bp_flow {
 	uint32_t fin_seq[2];
 	uint32_t syn_seq; /* the client's initial sequence number */
 	bp_reassembly_ref aliases[2];
-	uint16_t n_aliases[2];     /* entries of the table at `aliases` */
-	uint16_t alias_max[2];     /* the highest that the sender may use */
+	uint16_t n_aliases[2]; /* entries of the table at `aliases` */
+	/* the highest that the sender may use; of the client before the CONNACK:
+	 * bp_auth_is_awaited() */
+	uint16_t alias_max[2];
 	uint32_t broker_isn;       /* BP_FLOW_SYN_ACKED */
 	uint16_t suspicious;       /* 1 << enum bp_mqtt_error: violations of the client that were
 				      accepted */
@@ -261,6 +263,16 @@ _Static_assert(offsetof(struct bp_flow, top) == 256 && offsetof(struct bp_flow, 
 static inline bool bp_flow_is_opening(const struct bp_flow *f)
 {
 	return !(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) && !(f->proof & BP_FLOW_WEBSOCKET);
+}
+
+/* Before its CONNACK, the broker waits for AUTH of the client, after an AUTH of its own (MQTT 5.0,
+ * 4.12). */
+static inline bool bp_auth_is_awaited(const struct bp_flow *f)
+{
+	return (f->flags & (BP_FLOW_CONNECT | BP_FLOW_CONNACK | BP_FLOW_MIDWAY)) ==
+		       BP_FLOW_CONNECT &&
+	       (f->proof & (BP_FLOW_HANDSHAKE | BP_FLOW_PROVEN)) == BP_FLOW_HANDSHAKE &&
+	       (f->session & BP_SESSION_AUTH) && f->alias_max[BP_TO_BROKER] != 0;
 }
 
 static inline bool bp_flow_is_tls(const struct bp_flow *f)

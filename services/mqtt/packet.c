@@ -125,6 +125,7 @@ static void read_connect(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	f->session = (uint8_t)((c.auth_method ? BP_SESSION_AUTH : 0) |
 			       (c.session_expiry != 0 ? BP_SESSION_EXPIRY : 0) |
 			       (c.clean ? BP_SESSION_CLEAN : 0));
+	f->alias_max[BP_TO_BROKER] = 0;
 	f->alias_max[BP_FROM_BROKER] = c.alias_max;
 	f->has_alias_max |= 1 << BP_FROM_BROKER;
 	bp_mqtt_keep_identity(in, f, &c);
@@ -290,6 +291,13 @@ static void acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 		bp_on_ack(in, f, pubrec, id, refused, sent);
 }
 
+/* Before the CONNACK, both ends send AUTH by turns. */
+static void record_auth(struct bp_flow *f, unsigned dir)
+{
+	if ((f->flags & (BP_FLOW_CONNECT | BP_FLOW_CONNACK | BP_FLOW_MIDWAY)) == BP_FLOW_CONNECT)
+		f->alias_max[BP_TO_BROKER] = dir == BP_FROM_BROKER;
+}
+
 /* A valid packet, except PUBLISH, CONNECT and CONNACK. */
 static void read_other(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body)
@@ -317,6 +325,8 @@ static void read_other(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 		acknowledged(in, f, dir, fixed, body, id);
 	else if (fixed->type == BP_MQTT_DISCONNECT)
 		bp_packet_end(in, f, dir);
+	else if (fixed->type == BP_MQTT_AUTH)
+		record_auth(f, dir);
 	else if (fixed->type == BP_MQTT_SUBSCRIBE && (f->pending & BP_FLOW_PUSHED(dir)))
 		bp_policy_unread(in, f, dir);
 	else if (fixed->type == BP_MQTT_SUBSCRIBE)
@@ -384,7 +394,8 @@ uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 {
 	const uint32_t all = n;
 
-	while (n != 0 && bp_stream_may_read(f, dir) && !bp_enforce_refused(in)) {
+	while (n != 0 && (bp_stream_may_read(f, dir) || bp_auth_may_read(f, dir, p[0])) &&
+		!bp_enforce_refused(in)) {
 		struct bp_mqtt_fixed fixed;
 		enum bp_mqtt_error e;
 		uint32_t take;

@@ -82,7 +82,7 @@ static void read_or_wait(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 
 	if (n == 0)
 		return;
-	if (f->waiting[dir] == 0 && bp_stream_may_read(f, dir))
+	if (f->waiting[dir] == 0 && (bp_stream_may_read(f, dir) || bp_stream_may_read_auth(f, dir)))
 		have = bp_stream_read(in, f, dir, p, n, at);
 	if (have == n || !bp_stream_tracked(f, dir))
 		return;

@@ -101,10 +101,10 @@ static inline bool bp_fleet_is_unconfirmed(const struct bp_flow *f)
 
 /*
  * Whether the bytes of this direction may be read: none before the handshake is complete, and of
- * the client none behind its CONNECT before the broker has accepted that, nor, of a WebSocket,
- * behind its request before the response was read; and none until the fleet has answered whether
- * they were read elsewhere. In a stream that is searched nothing is
- * evaluated, and what has been found there is proven.
+ * the client none behind its CONNECT before the broker has accepted that (but
+ * bp_auth_may_read()), nor, of a WebSocket, behind its request before the response was read; and
+ * none until the fleet has answered whether they were read elsewhere. In a stream that is searched
+ * nothing is evaluated, and what has been found there is proven.
  */
 static inline bool bp_stream_may_read(const struct bp_flow *f, unsigned dir)
 {
@@ -119,6 +119,23 @@ static inline bool bp_stream_may_read(const struct bp_flow *f, unsigned dir)
 		return !(f->flags & BP_FLOW_CONNECT) && !bp_websocket_awaits(f);
 	/* a broker that sends before the CONNECT was inspected; bytes of it may be lost */
 	return (f->flags & BP_FLOW_CONNECT) || !(f->marks & BP_MARK_CLAIM(BP_TO_BROKER));
+}
+
+/* The exception of a client's AUTH that the broker waits for. Whether the next bytes may be some of
+ * it: bp_auth_may_read() decides about each packet. */
+static inline bool bp_stream_may_read_auth(const struct bp_flow *f, unsigned dir)
+{
+	return dir == BP_TO_BROKER && bp_auth_is_awaited(f);
+}
+
+/* Whether a packet that begins with byte `first` is that AUTH; or the rest of it follows. */
+static inline bool bp_auth_may_read(const struct bp_flow *f, unsigned dir, uint8_t first)
+{
+	if (!bp_stream_may_read_auth(f, dir))
+		return false;
+	if (f->stream[dir] == BP_STREAM_BOUNDARY)
+		return first >> 4 == BP_MQTT_AUTH;
+	return f->stream[dir] == BP_STREAM_SKIP || f->stream[dir] == BP_STREAM_REASSEMBLE;
 }
 
 /* Whether the position of the stream is known. */

@@ -275,7 +275,7 @@ uint32_t bp_websocket_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 		is_plain(f);
 		return bp_opening_read(in, f, dir, p, n, seq);
 	}
-	while (n != 0 && bp_stream_may_read(f, dir)) {
+	while (n != 0 && (bp_stream_may_read(f, dir) || bp_stream_may_read_auth(f, dir))) {
 		uint32_t taken;
 
 		if (!bp_stream_tracked(f, dir))
