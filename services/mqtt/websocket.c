@@ -396,6 +396,11 @@ bool bp_websocket_is_sound(const struct bp_flow *f)
 	for (unsigned dir = 0; dir < 2; dir++)
 		if (f->websocket.upgraded[dir] > 1 || !bp_ws_is_sound(&f->websocket.frames[dir]))
 			return false;
+	if (f->websocket.upgraded[BP_FROM_BROKER]) {
+		const struct bp_ws_frames s = frames_at(&f->websocket.judged);
+
+		return bp_ws_is_sound(&s);
+	}
 	return true;
 }
 

@@ -685,6 +685,31 @@ static void damaged_search(void **state)
 	}
 }
 
+/* Likewise a place of judged bytes whose header has more bytes than a header can have. */
+static void damaged_place(void **state)
+{
+	(void)state;
+	for (unsigned damaged = 0; damaged < 2; damaged++) {
+		struct bp_flow *f;
+		struct peer c;
+		uint64_t n;
+
+		open_rig();
+		connect_by(&c, 1);
+		f = (struct bp_flow *)(uintptr_t)bp_flows_of(
+			rig.shm.flows, rig.shm.flows_len, 1, 0, &n);
+		while (f->proof == 0)
+			f++;
+		if (damaged)
+			f->websocket.judged.have = 200;
+		rig_restart(&rig);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_NOT_ADOPTED), damaged);
+		publish_by(&c, "81", 0, 0);
+		assert_string_equal(rig_told_values(&rig), damaged ? "" : "81");
+		rig_close(&rig);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -704,6 +729,7 @@ int main(void)
 		cmocka_unit_test(closed),
 		cmocka_unit_test(empty_frames_are_charged),
 		cmocka_unit_test(damaged_search),
+		cmocka_unit_test(damaged_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
