@@ -42,14 +42,13 @@ static __rte_noinline bool bp_gather(
 	return left == 0;
 }
 
-/* Whether the tag of vlan_outer, which is behind any number of priority tags, is of 802.1Q. */
+/* Whether the tag of vlan_outer, which may be behind priority tags, is of 802.1Q. */
 static inline bool bp_vlan_is_8021q(const struct bp_frame *f)
 {
-	const uint8_t *tag = f->data + 12;
-
-	while ((bp_be16(tag + 2) & 0x0fff) == 0)
-		tag += BP_VLAN_TAG;
-	return bp_be16(tag) == BP_ETHER_VLAN;
+	for (uint32_t at = 12; at + 2 < f->l2; at += BP_VLAN_TAG)
+		if ((bp_be16(f->data + at + 2) & 0x0fff) != 0)
+			return bp_be16(f->data + at) == BP_ETHER_VLAN;
+	return false;
 }
 
 /*
